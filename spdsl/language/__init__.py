@@ -1,0 +1,13 @@
+"""The language room: text of a model file -> tree -> checked model, and back to text.
+
+In: the text of a `.spl` file. Out: `CheckedModel`, which the compiler lowers. Imports only diagnostics and
+codes.
+"""
+
+from __future__ import annotations
+
+from spdsl.language.check import check
+from spdsl.language.checked import CheckedModel
+from spdsl.language.tree import Model
+
+__all__ = ["CheckedModel", "Model", "check"]

@@ -1,0 +1,277 @@
+"""What a checked model is: tables of names, expanded and typed expressions, verdicts and warnings.
+
+In: a tree that the checker found right. Out: everything that the compiler needs to lower it, with no names
+left to look up and no `define` left to expand (except the one that `self_paced` names).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from spdsl.diagnostics import Diagnostic, Span
+from spdsl.language.tree import (
+    AgeStatement,
+    Call,
+    DataDeclaration,
+    DefineStatement,
+    Expression,
+    Model,
+    Name,
+    ParameterDeclaration,
+    VariableDeclaration,
+)
+from spdsl.language.types import Dimension, Kind, Type, Verdict
+
+__all__ = [
+    "Age",
+    "AgeForm",
+    "CheckedModel",
+    "Constraint",
+    "DataEntry",
+    "DefineEntry",
+    "Inequality",
+    "Kernel",
+    "Objective",
+    "OptionCall",
+    "OptionValue",
+    "ParameterEntry",
+    "RequestedOption",
+    "SelfPaced",
+    "SizeEntry",
+    "SizeUse",
+    "SolveRequest",
+    "SupportConstraint",
+    "VariableEntry",
+]
+
+
+@dataclass(frozen=True)
+class DataEntry:
+    """A declared datum: kind SCALAR, VECTOR, MATRIX, LABELS, SYMMETRIC or GRAPH."""
+
+    name: str
+    kind: Kind
+    shape: tuple[Dimension, ...]
+    declaration: DataDeclaration
+
+
+@dataclass(frozen=True)
+class ParameterEntry:
+    """A parameter; its default may use numbers, sizes and earlier parameters."""
+
+    name: str
+    default: Expression
+    declaration: ParameterDeclaration
+
+
+@dataclass(frozen=True)
+class DefineEntry:
+    """A `define`; the body is as written (calls of other `define`s not expanded)."""
+
+    name: str
+    arguments: tuple[str, ...]
+    body: Expression
+    declaration: DefineStatement
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel of an rkhs variable: `rbf(gamma)`, `polynomial(degree, coef0)`, `linear()`,
+    `precomputed(K)`.
+
+    `arguments` holds one scalar expression a kernel parameter, by name, defaults filled in; for `precomputed`
+    the `Name` of a data matrix under ``"K"``.
+    """
+
+    name: str
+    arguments: Mapping[str, Expression]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class VariableEntry:
+    """A variable: kind SCALAR, VECTOR, MATRIX, SYMMETRIC or RKHS (then with `points` = the data matrix,
+    `kernel`).
+    """
+
+    name: str
+    kind: Kind
+    shape: tuple[Dimension, ...]
+    declaration: VariableDeclaration
+    points: str | None = None
+    kernel: Kernel | None = None
+
+
+@dataclass(frozen=True)
+class SizeUse:
+    """Where a size occurs: axis `axis` (from 0) of the datum or variable `name`."""
+
+    name: str
+    axis: int
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class SizeEntry:
+    """A symbolic size and all the declarations that mention it."""
+
+    name: str
+    uses: tuple[SizeUse, ...]
+
+
+class AgeForm(Enum):
+    """How the ages are given."""
+
+    INTERVAL = "interval"
+    QUANTILES = "quantiles"
+    FIXED = "fixed"
+
+
+@dataclass(frozen=True)
+class Age:
+    """The age; `low is high` for a fixed one. Both are constant scalar expressions of parameters and sizes."""
+
+    name: str
+    form: AgeForm
+    low: Expression
+    high: Expression
+    statement: AgeStatement
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One `loss` or `regularizer` statement.
+
+    `expression` has every `define` expanded; a loss is scalar only without `self_paced`, else a vector with
+    one element a sample. `written` is the expression as the user wrote it.
+    """
+
+    expression: Expression
+    verdict: Verdict
+    assume_convex: bool
+    written: Expression
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class SelfPaced:
+    """`self_paced name(age, ...)`.
+
+    For a built-in, `define` is None and `options` holds its parameters by name (``gamma`` of mixture, ``a``
+    of log, ``t`` of polynomial), defaults filled in. For a user's f, `define` has v as its first and the age
+    as its second argument, `body` is f with every other `define` expanded, over the names
+    `define.arguments[:2]`, and `options` gives the remaining arguments by name. `age` is the expression given
+    for the age (the age's name).
+    """
+
+    name: str
+    age: Expression
+    options: Mapping[str, Expression]
+    define: DefineEntry | None
+    body: Expression | None
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """`left operator right` with operator ``<=``, ``>=``, ``==`` or ``>>``; a chain is split into its pairs.
+
+    Shapes agree, or one side is scalar and is repeated. ``M >> 0`` says that M - right is positive
+    semidefinite.
+    """
+
+    left: Expression
+    operator: str
+    right: Expression
+    verdict: Verdict
+    assume_convex: bool
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class SupportConstraint:
+    """`support(variable) in set(...)`.
+
+    `set` is ``"connected"``, ``"sparse"`` or ``"groups"``; `arguments` by name: connected has ``graph`` (a
+    `Name`), ``size``, ``components`` and ``budget`` (an absent budget is missing from the mapping); sparse
+    has ``size``; groups has ``groups`` (a `Name` of a data vector of group numbers, or a number: the length
+    of consecutive blocks) and ``count``.
+    """
+
+    variable: str
+    set: str
+    arguments: Mapping[str, Expression]
+    span: Span = field(compare=False, repr=False)
+
+
+Constraint: TypeAlias = Inequality | SupportConstraint
+
+
+@dataclass(frozen=True)
+class OptionCall:
+    """An option's value such as `subset(0.5, seed = 1)` or `normal(theta, sigma)`."""
+
+    name: str
+    arguments: tuple[OptionValue, ...]
+    options: Mapping[str, OptionValue]
+    span: Span = field(compare=False, repr=False)
+
+
+OptionValue: TypeAlias = bool | int | float | str | Name | OptionCall | Expression
+"""A literal (a bare word that names nothing, such as `full`, is a str like a quoted string), a `Name` of a
+parameter, datum or size, an `OptionCall`, or a constant expression of parameters and sizes such as `1/n`.
+"""
+
+
+@dataclass(frozen=True)
+class RequestedOption:
+    """`name = value` of a back end."""
+
+    name: str
+    value: OptionValue
+    name_span: Span = field(compare=False, repr=False)
+    value_span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class SolveRequest:
+    """The `solve` section: the back end's name and its options; nothing about them is checked in this room."""
+
+    name: str
+    options: tuple[RequestedOption, ...]
+    call: Call
+    name_span: Span = field(compare=False, repr=False)
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """A model with nothing wrong in it that can be seen without data.
+
+    Several losses are to be summed elementwise, several regularizers summed. Names in the expressions are
+    data, parameters, sizes, variables (and, in `self_paced.body`, the two arguments): no two tables share a
+    name.
+    """
+
+    tree: Model = field(repr=False)
+    data: Mapping[str, DataEntry]
+    parameters: Mapping[str, ParameterEntry]
+    defines: Mapping[str, DefineEntry]
+    variables: Mapping[str, VariableEntry]
+    sizes: Mapping[str, SizeEntry]
+    age: Age | None
+    losses: tuple[Objective, ...]
+    regularizers: tuple[Objective, ...]
+    self_paced: SelfPaced | None
+    constraints: tuple[Constraint, ...]
+    solve: SolveRequest | None
+    types: Mapping[int, Type] = field(repr=False)
+    """By ``id`` of the node, for every node of every expression above; read it through `type_of`."""
+    warnings: tuple[Diagnostic, ...] = ()
+
+    def type_of(self, node: Expression) -> Type:
+        """The type of a node of this model's (expanded) expressions."""
+        return self.types[id(node)]

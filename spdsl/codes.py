@@ -15,8 +15,15 @@ CODES: dict[str, str] = {
     # --- 3xx convexity, losses and derivations (spdsl/language, spdsl/compiler) ---
     # --- 4xx data (spdsl/data) ---
     # --- 5xx back ends and options (solvers) ---
+    "SPL501": "there is no back end of that name",
+    "SPL502": "the back end that the model names can't solve it",
+    "SPL503": "no back end can solve this mix of parts",
+    "SPL504": "a back end has no option of that name",
+    "SPL505": "an option's value is of the wrong kind or out of range",
     # --- 6xx the certificate (spdsl/reference) ---
     # --- 7xx command line and files (spdsl/cli.py, spdsl/solution, spdsl/view) ---
+    "SPL701": "an age lies outside the path",
+    "SPL702": "a path was loaded without its data",
     # --- 9xx bugs ---
     "SPL900": "this is a bug in spdsl",
 }

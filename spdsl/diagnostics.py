@@ -168,7 +168,9 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     A candidate counts when its edit distance is at most ``min(len(name) / 2, 5)`` (as stanc3 does), at least 1.
     """
     limit = min(max(len(name) // 2, 1), 5)
-    scored = [(edit_distance(name, candidate, limit), candidate) for candidate in candidates if candidate != name]
+    scored = [
+        (edit_distance(name, candidate, limit), candidate) for candidate in candidates if candidate != name
+    ]
     near = [(distance, candidate) for distance, candidate in scored if distance <= limit]
     if not near:
         return None
@@ -202,7 +204,11 @@ def render(diagnostic: Diagnostic) -> str:
     if diagnostic.span is not None:
         gutter = max(
             [len(str(diagnostic.span.source.position(diagnostic.span.start)[0]))]
-            + [len(str(r.span.source.position(r.span.start)[0])) for r in diagnostic.related if r.span is not None]
+            + [
+                len(str(r.span.source.position(r.span.start)[0]))
+                for r in diagnostic.related
+                if r.span is not None
+            ]
         )
         lines = [head, *_excerpt(diagnostic.span, diagnostic.label, "^", "-->", gutter)]
     else:

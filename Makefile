@@ -1,0 +1,49 @@
+# Each goal sets up all that it needs: a .venv with spdsl in it, made on first use and again when pyproject.toml changes.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+# Two cores: one BLAS thread a process is fastest on the small systems that spdsl solves.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+
+.PHONY: help demo test lint format bench bench-path bench-graph bench-online bench-metric coverage dist clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "spdsl needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "setting up $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## the main job: a self-paced Lasso's age-path on real data, each age held against CVX
+	$(BIN)/spdsl demo
+
+test: $(READY)  ## the tests, on two cores
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(READY)  ## ruff, mypy (strict) and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)  ## write the one layout of the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+coverage: $(READY)  ## line and branch coverage of spdsl/ and solvers/
+	$(BIN)/coverage run -m pytest
+	$(BIN)/coverage report --skip-covered
+
+dist: $(READY)  ## the wheel and the source archive
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build
+
+clean:  ## remove what was made here, the .venv too
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -1,6 +1,7 @@
 """The table that picks a back end: the first that refuses nothing, in order of preference.
 
-In: a `Problem` and its `solve` statement. Out: a back end with its options checked, or an error that prints every reason.
+In: a `Problem` and its `solve` statement. Out: a back end with its options checked, or an error that prints every
+reason.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The canonical form of a learning problem: the only thing that back ends see.
 
-In: what the compiler lowered from a model file. Out: `Problem` (symbolic sizes, no data) and `BoundProblem` (with arrays).
+In: what the compiler lowered from a model file. Out: `Problem` (symbolic sizes, no data) and `BoundProblem` (with
+arrays).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`BoundProblem`: a problem with its data; here every back end gets the same layout, design and objective.
 
-In: a `Problem`, arrays (checked by `spdsl.data`), parameter values. Out: the flat vector's layout, the loss predictor's design
+In: a `Problem`, arrays (checked by `spdsl.data`), parameter values. Out: the flat vector's layout, the loss
+predictor's design
 matrix and offset, losses, sample weights, regularizers' values.
 """
 
@@ -41,7 +42,8 @@ class LabelMapping:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each variable lies in the flat vector x: slices and shapes, in the order of declaration (matrices row-major)."""
+    """Where each variable lies in the flat vector x: slices and shapes, in the order of declaration (matrices
+    row-major)."""
 
     slices: dict[str, slice]
     shapes: dict[str, tuple[int, ...]]
@@ -218,13 +220,9 @@ class BoundProblem:
         if term.kind == "identity":
             import scipy.sparse
 
-            return scipy.sparse.diags_array(
-                np.broadcast_to(1.0 if scale is None else np.ravel(scale), (size,))
-            ).tocsr()
+            return scipy.sparse.diags_array(np.broadcast_to(1.0 if scale is None else np.ravel(scale), (size,))).tocsr()
         if term.kind == "ones":
-            return np.broadcast_to(
-                np.asarray(1.0 if scale is None else scale, float).reshape(-1, 1), (m, 1)
-            ).copy()
+            return np.broadcast_to(np.asarray(1.0 if scale is None else scale, float).reshape(-1, 1), (m, 1)).copy()
         if term.kind == "trace":
             matrix: Any = np.eye(shape[0]).reshape(1, -1)
         else:
@@ -343,9 +341,7 @@ class BoundProblem:
         """One regularizer, its coefficient included."""
         coefficient = float(self.evaluate(item.coefficient))
         if isinstance(item, Separable):
-            return coefficient * float(
-                np.sum(self.function_value(item.function, (self.predict(item.predictor, x),)))
-            )
+            return coefficient * float(np.sum(self.function_value(item.function, (self.predict(item.predictor, x),))))
         if isinstance(item, Norm):
             return coefficient * float(np.linalg.norm(self.predict(item.predictor, x)))
         if isinstance(item, GroupNorm):
@@ -375,6 +371,4 @@ class BoundProblem:
         kernel = self.problem.self_paced.kernel
         assert kernel is not None
         v = self.weights(losses, age)
-        return (
-            total + float(v @ losses) + float(np.sum(kernel.regularizer(v, age, *self.weight_parameters())))
-        )
+        return total + float(v @ losses) + float(np.sum(kernel.regularizer(v, age, *self.weight_parameters())))

@@ -1,7 +1,8 @@
 """Expressions over data, parameters and sizes: what stays of a model's formulas once the variables are split off.
 
 In: nodes made by the compiler. Out: NumPy values (`evaluate`), names used (`names`), and text (`str`).
-A node is a number, a name or a call; the operators are calls named ``add multiply divide negative power matmul transpose``
+A node is a number, a name or a call; the operators are calls named ``add multiply divide negative power matmul
+transpose``
 (``add`` and ``multiply`` take any number of arguments), the atoms keep their names of the language.
 """
 
@@ -185,9 +186,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "multiply": _multiply,
     "divide": _divide,
     "negative": lambda value: -value,
-    "power": lambda base, exponent: (
-        np.power(base, exponent) if not _is_sparse(base) else base.power(exponent)
-    ),
+    "power": lambda base, exponent: np.power(base, exponent) if not _is_sparse(base) else base.power(exponent),
     "matmul": lambda left, right: left @ right,
     "transpose": lambda value: value.T,
     "abs": abs,

@@ -51,7 +51,8 @@ class Kink:
 
 
 class CompiledKernel(Protocol):
-    """numba functions of one sample: ``f(z, theta) -> float`` with `theta` the sample's row of parameters (float64[:])."""
+    """numba functions of one sample: ``f(z, theta) -> float`` with `theta` the sample's row of parameters
+    (float64[:])."""
 
     value: Any
     slope: Any
@@ -61,7 +62,8 @@ class CompiledKernel(Protocol):
 class PieceKernel(Protocol):
     """Vectorized NumPy kernels of a PC^r function of one argument.
 
-    `z` is an array of shape (n,); each of `theta` (in the order of `ScalarFunction.parameters`) a float or an array (n,).
+    `z` is an array of shape (n,); each of `theta` (in the order of `ScalarFunction.parameters`) a float or an
+    array (n,).
     Labels count pieces from the left, from 0; at a border between two pieces the label is that of the right-hand piece.
     """
 

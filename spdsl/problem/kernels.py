@@ -45,4 +45,4 @@ def gram(name: str, rows: Any, points: Any, options: Mapping[str, Any]) -> Array
 def _squares(matrix: Any) -> Array:
     if hasattr(matrix, "multiply"):
         return np.asarray(matrix.multiply(matrix).sum(axis=1), float).ravel()
-    return np.einsum("ij,ij->i", matrix, matrix)
+    return np.asarray(np.einsum("ij,ij->i", matrix, matrix))

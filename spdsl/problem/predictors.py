@@ -25,7 +25,8 @@ class Term:
     - ``identity``: the variable itself, flattened row-major (m = its size);
     - ``ones``: a scalar variable, the same in every row;
     - ``row``: ``matrix @ w`` with `matrix` of shape (d,): a scalar (m = 1 or broadcast);
-    - ``quadratic_form``: row t is d_t' M d_t with d_t the rows of `matrix` (m, d), M a symmetric variable (mahalanobis);
+    - ``quadratic_form``: row t is d_t' M d_t with d_t the rows of `matrix` (m, d), M a symmetric variable
+    (mahalanobis);
     - ``kernel``: f(X_t) of an rkhs variable at the rows of `matrix`;
     - ``trace``: the trace of a symmetric variable (m = 1).
 

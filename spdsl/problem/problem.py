@@ -71,7 +71,8 @@ class Age:
 class Loss:
     """One loss per sample: phi(z_1, ..., z_k) with z_j the predictors; its sum over samples is minimized.
 
-    `elementwise` is False when the model wrote a scalar (already summed) loss: then the rows were recovered from the sum
+    `elementwise` is False when the model wrote a scalar (already summed) loss: then the rows were recovered from
+    the sum
     where possible.
     """
 
@@ -83,7 +84,8 @@ class Loss:
 
 @dataclass(frozen=True)
 class SolveRequest:
-    """The ``solve`` statement: a back end's name and its options (numbers, booleans, texts, or (name, args, kwargs))."""
+    """The ``solve`` statement: a back end's name and its options (numbers, booleans, texts, or (name, args,
+    kwargs))."""
 
     backend: str
     options: Mapping[str, Any]

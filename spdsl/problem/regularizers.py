@@ -1,6 +1,7 @@
 """The canonical regularizers: each is `coefficient` times a convex function of an affine map of the variables.
 
-norm1, sum_squares, norm(.)^2, sum(huber(.)) and the like are all `Separable` (their scalar function is derived, never looked up);
+norm1, sum_squares, norm(.)^2, sum(huber(.)) and the like are all `Separable` (their scalar function is derived,
+never looked up);
 the others couple coordinates.
 """
 
@@ -35,7 +36,8 @@ class Norm:
 
 @dataclass(frozen=True)
 class GroupNorm:
-    """coefficient * sum over groups g of sqrt(|g|)-free ||u_g||_2; `groups` evaluates to an int array (m,) of group labels."""
+    """coefficient * sum over groups g of sqrt(|g|)-free ||u_g||_2; `groups` evaluates to an int array (m,) of
+    group labels."""
 
     coefficient: Expression
     predictor: Predictor

@@ -1,6 +1,7 @@
 """Self-paced regularizers f(v, lambda) and the sample weights v*(l, lambda) that follow from them (GAGA, Definition 2).
 
-In: what the compiler derived from f. Out: to people formulas, partition and verdicts on the axioms; to back ends a `WeightKernel`.
+In: what the compiler derived from f. Out: to people formulas, partition and verdicts on the axioms; to back ends a
+`WeightKernel`.
 """
 
 from __future__ import annotations

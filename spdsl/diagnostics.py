@@ -7,7 +7,6 @@ In: facts found by the parser, the checker, the data binder, the dispatcher or a
 from __future__ import annotations
 
 import bisect
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -174,6 +173,8 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     near = [(distance, candidate) for distance, candidate in scored if distance <= limit]
     if not near:
         return None
+    import difflib
+
     best = min(distance for distance, _ in near)
     tied = [candidate for distance, candidate in near if distance == best]
     return max(tied, key=lambda candidate: difflib.SequenceMatcher(None, name, candidate).ratio())

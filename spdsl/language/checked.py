@@ -7,11 +7,11 @@ left to look up and no `define` left to expand (except the one that `self_paced`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
 from spdsl.diagnostics import Diagnostic, Span
+from spdsl.language.record import Record, place
 from spdsl.language.tree import (
     AgeStatement,
     Call,
@@ -48,8 +48,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class DataEntry:
+class DataEntry(Record):
     """A declared datum: kind SCALAR, VECTOR, MATRIX, LABELS, SYMMETRIC or GRAPH."""
 
     name: str
@@ -58,8 +57,7 @@ class DataEntry:
     declaration: DataDeclaration
 
 
-@dataclass(frozen=True)
-class ParameterEntry:
+class ParameterEntry(Record):
     """A parameter; its default may use numbers, sizes and earlier parameters."""
 
     name: str
@@ -67,8 +65,7 @@ class ParameterEntry:
     declaration: ParameterDeclaration
 
 
-@dataclass(frozen=True)
-class DefineEntry:
+class DefineEntry(Record):
     """A `define`; the body is as written (calls of other `define`s not expanded)."""
 
     name: str
@@ -77,8 +74,7 @@ class DefineEntry:
     declaration: DefineStatement
 
 
-@dataclass(frozen=True)
-class Kernel:
+class Kernel(Record):
     """The kernel of an rkhs variable: `rbf(gamma)`, `polynomial(degree, coef0)`, `linear()`,
     `precomputed(K)`.
 
@@ -88,11 +84,10 @@ class Kernel:
 
     name: str
     arguments: Mapping[str, Expression]
-    span: Span = field(compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class VariableEntry:
+class VariableEntry(Record):
     """A variable: kind SCALAR, VECTOR, MATRIX, SYMMETRIC or RKHS (then with `points` = the data matrix,
     `kernel`).
     """
@@ -105,17 +100,15 @@ class VariableEntry:
     kernel: Kernel | None = None
 
 
-@dataclass(frozen=True)
-class SizeUse:
+class SizeUse(Record):
     """Where a size occurs: axis `axis` (from 0) of the datum or variable `name`."""
 
     name: str
     axis: int
-    span: Span = field(compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class SizeEntry:
+class SizeEntry(Record):
     """A symbolic size and all the declarations that mention it."""
 
     name: str
@@ -130,8 +123,7 @@ class AgeForm(Enum):
     FIXED = "fixed"
 
 
-@dataclass(frozen=True)
-class Age:
+class Age(Record):
     """The age; `low is high` for a fixed one. Both are constant scalar expressions of parameters and sizes."""
 
     name: str
@@ -141,8 +133,7 @@ class Age:
     statement: AgeStatement
 
 
-@dataclass(frozen=True)
-class Objective:
+class Objective(Record):
     """One `loss` or `regularizer` statement.
 
     `expression` has every `define` expanded; a loss is scalar only without `self_paced`, else a vector with
@@ -153,11 +144,10 @@ class Objective:
     verdict: Verdict
     assume_convex: bool
     written: Expression
-    span: Span = field(compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class SelfPaced:
+class SelfPaced(Record):
     """`self_paced name(age, ...)`.
 
     For a built-in, `define` is None and `options` holds its parameters by name (``gamma`` of mixture, ``a``
@@ -172,11 +162,10 @@ class SelfPaced:
     options: Mapping[str, Expression]
     define: DefineEntry | None
     body: Expression | None
-    span: Span = field(compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Inequality:
+class Inequality(Record):
     """`left operator right` with operator ``<=``, ``>=``, ``==`` or ``>>``; a chain is split into its pairs.
 
     Shapes agree, or one side is scalar and is repeated. ``M >> 0`` says that M - right is positive
@@ -188,11 +177,10 @@ class Inequality:
     right: Expression
     verdict: Verdict
     assume_convex: bool
-    span: Span = field(compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class SupportConstraint:
+class SupportConstraint(Record):
     """`support(variable) in set(...)`.
 
     `set` is ``"connected"``, ``"sparse"`` or ``"groups"``; `arguments` by name: connected has ``graph`` (a
@@ -204,20 +192,19 @@ class SupportConstraint:
     variable: str
     set: str
     arguments: Mapping[str, Expression]
-    span: Span = field(compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
 Constraint: TypeAlias = Inequality | SupportConstraint
 
 
-@dataclass(frozen=True)
-class OptionCall:
+class OptionCall(Record):
     """An option's value such as `subset(0.5, seed = 1)` or `normal(theta, sigma)`."""
 
     name: str
     arguments: tuple[OptionValue, ...]
     options: Mapping[str, OptionValue]
-    span: Span = field(compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
 OptionValue: TypeAlias = bool | int | float | str | Name | OptionCall | Expression
@@ -226,29 +213,26 @@ parameter, datum or size, an `OptionCall`, or a constant expression of parameter
 """
 
 
-@dataclass(frozen=True)
-class RequestedOption:
+class RequestedOption(Record):
     """`name = value` of a back end."""
 
     name: str
     value: OptionValue
-    name_span: Span = field(compare=False, repr=False)
-    value_span: Span = field(compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    value_span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class SolveRequest:
+class SolveRequest(Record):
     """The `solve` section: the back end's name and its options; nothing about them is checked in this room."""
 
     name: str
     options: tuple[RequestedOption, ...]
     call: Call
-    name_span: Span = field(compare=False, repr=False)
-    span: Span = field(compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class CheckedModel:
+class CheckedModel(Record):
     """A model with nothing wrong in it that can be seen without data.
 
     Several losses are to be summed elementwise, several regularizers summed. Names in the expressions are
@@ -256,7 +240,7 @@ class CheckedModel:
     name.
     """
 
-    tree: Model = field(repr=False)
+    tree: Model = place(kw_only=True)
     data: Mapping[str, DataEntry]
     parameters: Mapping[str, ParameterEntry]
     defines: Mapping[str, DefineEntry]
@@ -268,7 +252,7 @@ class CheckedModel:
     self_paced: SelfPaced | None
     constraints: tuple[Constraint, ...]
     solve: SolveRequest | None
-    types: Mapping[int, Type] = field(repr=False)
+    types: Mapping[int, Type] = place(kw_only=True)
     """By ``id`` of the node, for every node of every expression above; read it through `type_of`."""
     warnings: tuple[Diagnostic, ...] = ()
 

@@ -9,10 +9,10 @@ a recursive walk is safe.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from spdsl.diagnostics import Source, Span
+from spdsl.language.record import Record, place
 
 __all__ = [
     "MAXIMUM_DEPTH",
@@ -59,50 +59,44 @@ MAXIMUM_DEPTH = 100
 # --- expressions -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(Record):
     """`16`, `0.5`, `5e-3`; `value` is an int when the text is digits only."""
 
     value: int | float
-    text: str = field(compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    text: str = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Boolean:
+class Boolean(Record):
     """`true` or `false`; only in the options of `solve`."""
 
     value: bool
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(Record):
     """`"..."`; only in the options of `solve`."""
 
     value: str
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Name:
+class Name(Record):
     """A declared name, in its canonical spelling (`lambda` for λ)."""
 
     name: str
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Unary:
+class Unary(Record):
     """`-operand` or `+operand`; binds tighter than `*`, looser than `^`."""
 
     operator: str
     operand: Expression
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(Record):
     """A left-associative run `operands[0] operators[0] operands[1] ...`.
 
     All operators are of one precedence: either from ``+ -`` or from ``* / @``.
@@ -110,38 +104,34 @@ class Chain:
 
     operands: tuple[Expression, ...]
     operators: tuple[str, ...]
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Power:
+class Power(Record):
     """`base ^ exponent`, right-associative."""
 
     base: Expression
     exponent: Expression
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Transpose:
+class Transpose(Record):
     """`operand.T`"""
 
     operand: Expression
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(Record):
     """`name = value` among the arguments of a call."""
 
     name: str
     value: Expression
-    name_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Record):
     """`function(arguments..., options...)`: an atom, a `define`, a kernel, a set, an SP-regularizer or a back
     end.
     """
@@ -149,34 +139,31 @@ class Call:
     function: str
     arguments: tuple[Expression, ...]
     options: tuple[Option, ...] = ()
-    name_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Record):
     """`value if condition`, or `value otherwise` (condition None) inside `piecewise`."""
 
     value: Expression
     condition: Comparison | None
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Piecewise:
+class Piecewise(Record):
     """`piecewise(a if c1, b if c2, e otherwise)`: elementwise, the first condition that holds decides."""
 
     cases: tuple[Case, ...]
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Record):
     """`f(points)` of an rkhs variable f; made by the checker from a `Call`, never by the parser."""
 
     variable: str
     points: Expression
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
 Expression: TypeAlias = (
@@ -187,146 +174,132 @@ Expression: TypeAlias = (
 # --- pieces of statements ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(Record):
     """`a <= b`, or a chain `a <= b <= c`; operators from ``<= >= == >> < >`` (the strict ones only in
     `piecewise`).
     """
 
     operands: tuple[Expression, ...]
     operators: tuple[str, ...]
-    operator_spans: tuple[Span, ...] = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    operator_spans: tuple[Span, ...] = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Membership:
+class Membership(Record):
     """`element in set`, as in `support(w) in connected(G, size = 40)`."""
 
     element: Expression
     set: Expression
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(Record):
     """`[low, high]`"""
 
     low: Expression
     high: Expression
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class TypeExpression:
+class TypeExpression(Record):
     """`matrix(n, d)`: `arguments` are `Name`s and `Number`s (sizes), for rkhs a `Name` and a kernel `Call`."""
 
     name: str
     arguments: tuple[Expression, ...]
-    name_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
 # --- statements --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class DataDeclaration:
+class DataDeclaration(Record):
     """`X : matrix(n, d)` in `data`."""
 
     name: str
     type: TypeExpression
-    name_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class ParameterDeclaration:
+class ParameterDeclaration(Record):
     """`alpha = 5e-3` in `parameter`."""
 
     name: str
     value: Expression
-    name_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class DefineStatement:
+class DefineStatement(Record):
     """`blend(v, lambda) = ...` in `define`; without arguments it names an expression: `r = X @ w - y`."""
 
     name: str
     arguments: tuple[str, ...]
     body: Expression
-    argument_spans: tuple[Span, ...] = field(kw_only=True, compare=False, repr=False)
-    name_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    argument_spans: tuple[Span, ...] = place(kw_only=True)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class VariableDeclaration:
+class VariableDeclaration(Record):
     """`w : vector(d)` in `variable`."""
 
     name: str
     type: TypeExpression
-    name_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class AgeStatement:
+class AgeStatement(Record):
     """`age lambda in [a, b]`, `age lambda in quantiles(a, b)` or `age lambda = a`."""
 
     name: str
     value: Expression | Interval
     fixed: bool
-    name_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    name_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class LossStatement:
+class LossStatement(Record):
     """`loss expression [assume convex]` in `minimize`."""
 
     expression: Expression
     assume_convex: bool = False
-    keyword_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    keyword_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class RegularizerStatement:
+class RegularizerStatement(Record):
     """`regularizer expression [assume convex]` in `minimize`."""
 
     expression: Expression
     assume_convex: bool = False
-    keyword_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    keyword_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class SelfPacedStatement:
+class SelfPacedStatement(Record):
     """`self_paced linear(lambda)` in `minimize`."""
 
     expression: Expression
-    keyword_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    keyword_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class ConstraintStatement:
+class ConstraintStatement(Record):
     """A comparison or a membership in `subject to`, with an optional `assume convex` at its end."""
 
     relation: Comparison | Membership
     assume_convex: bool = False
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class SolveStatement:
+class SolveStatement(Record):
     """`back_end(options...)` in `solve`."""
 
     method: Call
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
 Statement: TypeAlias = (
@@ -343,31 +316,28 @@ Statement: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Record):
     """A keyword (`data`, ..., `subject to`, `solve`) and its statements, in the order of the file."""
 
     keyword: str
     statements: tuple[Statement, ...]
-    keyword_span: Span = field(kw_only=True, compare=False, repr=False)
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    keyword_span: Span = place(kw_only=True)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Comment:
+class Comment(Record):
     """`# ...` up to the end of its line; `text` begins with `#`."""
 
     text: str
-    span: Span = field(kw_only=True, compare=False, repr=False)
+    span: Span = place(kw_only=True)
 
 
-@dataclass(frozen=True)
-class Model:
+class Model(Record):
     """A whole file."""
 
     sections: tuple[Section, ...]
-    comments: tuple[Comment, ...] = field(default=(), compare=False)
-    source: Source = field(kw_only=True, compare=False, repr=False)
+    comments: tuple[Comment, ...] = place(kw_only=True, default=())
+    source: Source = place(kw_only=True)
 
     def statements(self) -> Iterator[Statement]:
         """All statements, in the order of the file."""

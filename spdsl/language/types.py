@@ -5,9 +5,10 @@ In: nothing. Out: values that the checker attaches to every node and that the co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
+
+from spdsl.language.record import Record
 
 __all__ = ["Curvature", "Dimension", "Kind", "Sign", "Type", "Verdict"]
 
@@ -61,8 +62,7 @@ class Verdict(Enum):
     """The user wrote `assume convex`, and the rules do not decide it."""
 
 
-@dataclass(frozen=True)
-class Type:
+class Type(Record):
     """What the checker knows about an expression.
 
     Attributes
@@ -100,10 +100,6 @@ class Type:
     def is_scalar(self) -> bool:
         """Whether it is one number."""
         return self.shape == () and self.kind is Kind.SCALAR
-
-    def with_(self, **changes: object) -> Type:
-        """A copy with some attributes changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         if self.kind in (Kind.RKHS, Kind.SCALAR, Kind.SUPPORT):

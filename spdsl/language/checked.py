@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import TypeAlias
 
 from spdsl.diagnostics import Diagnostic, Span
@@ -23,7 +24,7 @@ from spdsl.language.tree import (
     ParameterDeclaration,
     VariableDeclaration,
 )
-from spdsl.language.types import Dimension, Kind, Type, Verdict
+from spdsl.language.types import Dimension, Kind, Sign, Type, Verdict
 
 __all__ = [
     "Age",
@@ -144,6 +145,7 @@ class Objective(Record):
     verdict: Verdict
     assume_convex: bool
     written: Expression
+    needs_nonnegative: frozenset[str] = frozenset()
     span: Span = place(kw_only=True)
 
 
@@ -177,6 +179,7 @@ class Inequality(Record):
     right: Expression
     verdict: Verdict
     assume_convex: bool
+    needs_nonnegative: frozenset[str] = frozenset()
     span: Span = place(kw_only=True)
 
 
@@ -255,6 +258,9 @@ class CheckedModel(Record):
     types: Mapping[int, Type] = place(kw_only=True)
     """By ``id`` of the node, for every node of every expression above; read it through `type_of`."""
     warnings: tuple[Diagnostic, ...] = ()
+    parameter_signs: Mapping[str, Sign] = MappingProxyType({})
+    """The sign (NONNEGATIVE or NONPOSITIVE) of each parameter on which a verdict rests, taken from its default: an
+    override of the other sign would make the model non-convex and has to be refused."""
 
     def type_of(self, node: Expression) -> Type:
         """The type of a node of this model's (expanded) expressions."""

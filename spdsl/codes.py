@@ -20,6 +20,11 @@ CODES: dict[str, str] = {
     "SPL503": "no back end can solve this mix of parts",
     "SPL504": "a back end has no option of that name",
     "SPL505": "an option's value is of the wrong kind or out of range",
+    "SPL560": "a COMID step has no finite minimizer (Burg) or leaves floating point (von Neumann)",
+    "SPL561": "COMID knows no divergence, loss or schedule of that name, or p is out of range",
+    "SPL562": "a penalty's coefficient is negative or not finite",
+    "SPL563": "the pairs given to a metric learner are malformed (shape, labels, values)",
+    "SPL564": "a metric learner would need more memory than allowed",
     # --- 6xx the certificate (spdsl/reference) ---
     # --- 7xx command line and files (spdsl/cli.py, spdsl/solution, spdsl/view) ---
     "SPL701": "an age lies outside the path",

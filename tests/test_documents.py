@@ -1,7 +1,7 @@
 """Everything that README.md, CONTRIBUTING.md and the two references show as code runs and says what they say.
 
-A fenced block's first word is its language. ```` ```spl NAME ```` is written to NAME and compiled, ```` ```python ```` is run, in
-```` ```console ```` every line after ``$ `` is run (``make GOAL`` must be a goal of the Makefile, and isn't run from here).
+A fenced block's first word is its language: ``spl NAME`` is written to NAME and compiled, ``python`` is run, in
+``console`` every line after ``$ `` is run (``make GOAL`` must be a goal of the Makefile, and isn't run from here).
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ def test_every_back_end_and_every_option_is_described_in_the_back_ends_document(
     from spdsl.solvers.dispatch import BACKENDS, get
 
     text = (ROOT / "solvers" / "README.md").read_text()
-    sections = {
-        title: body for title, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
-    }
+    sections = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
     for name in BACKENDS:
         body = next((body for title, body in sections.items() if f"`{name}`" in title), None)
         assert body is not None, f"solvers/README.md has no section for `{name}`"

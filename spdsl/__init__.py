@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from spdsl.diagnostics import DataError, ModelError, SolverError, SpdslError, UsageError
+    from spdsl.diagnostics import DataError, ModelError, SolverError, SpdslError, SpdslWarning, UsageError
     from spdsl.model import Model, load, load_result, parse
     from spdsl.solution import CriticalPoint, Path, Solution, Status
 
@@ -19,6 +19,7 @@ _HOME = {
     "ModelError": "spdsl.diagnostics",
     "SolverError": "spdsl.diagnostics",
     "SpdslError": "spdsl.diagnostics",
+    "SpdslWarning": "spdsl.diagnostics",
     "UsageError": "spdsl.diagnostics",
     "Model": "spdsl.model",
     "load": "spdsl.model",
@@ -40,6 +41,7 @@ __all__ = [  # noqa: RUF022
     "CriticalPoint",
     "Status",
     "SpdslError",
+    "SpdslWarning",
     "ModelError",
     "DataError",
     "SolverError",

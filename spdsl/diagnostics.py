@@ -25,6 +25,7 @@ __all__ = [
     "Source",
     "Span",
     "SpdslError",
+    "SpdslWarning",
     "UsageError",
     "nearest_name",
     "render",
@@ -155,6 +156,10 @@ class UsageError(SpdslError, ValueError):
 
 class SolverError(SpdslError, RuntimeError):
     """No back end can solve the problem, or one had to give up with nothing to show (exit code 1 or 3)."""
+
+
+class SpdslWarning(UserWarning):
+    """What `warnings.warn` is given for everything that spdsl does all the same, but that a user should know."""
 
 
 class InternalError(SpdslError, RuntimeError):

@@ -35,6 +35,7 @@ from spdsl.problem.regularizers import (
     Separable,
     TraceNorm,
 )
+from spdsl.problem.scaling import Scaling, standardize
 from spdsl.problem.self_paced import AxiomVerdict, SelfPaced, WeightKernel
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "Problem",
     "Regularizer",
     "ScalarFunction",
+    "Scaling",
     "SelfPaced",
     "SemidefiniteConstraint",
     "Separable",
@@ -74,4 +76,5 @@ __all__ = [
     "VariableDeclaration",
     "WeightKernel",
     "evaluate",
+    "standardize",
 ]

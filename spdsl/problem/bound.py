@@ -28,8 +28,9 @@ from spdsl.problem.regularizers import (
     Separable,
     TraceNorm,
 )
+from spdsl.problem.scaling import Scaling
 
-__all__ = ["BoundProblem", "LabelMapping", "Layout"]
+__all__ = ["BoundProblem", "LabelMapping", "Layout", "Scaling"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class BoundProblem:
         For each data name of type labels.
     feature_names, origin : mapping
         Column names of matrices, and where each came from (for messages and plots).
+    scaling : mapping of Scaling
+        For each data name that was standardized: what was taken off and divided by.
     """
 
     problem: Problem
@@ -92,6 +95,7 @@ class BoundProblem:
     labels: Mapping[str, LabelMapping] = field(default_factory=dict)
     feature_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
+    scaling: Mapping[str, Scaling] = field(default_factory=dict)
 
     @cached_property
     def values(self) -> dict[str, Any]:

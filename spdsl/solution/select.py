@@ -1,0 +1,284 @@
+"""Choosing the age by validation data, over the whole continuum of ages rather than a grid.
+
+In: a `Path` and validation data bound to the same model. Out: a `Selection`: the best age, every local minimum, the curve.
+Between two nodes the path is smooth, so a golden-section search finds the minimum next to each node that is lower than
+its neighbours; both sides of a jump are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from spdsl.diagnostics import DataError, Diagnostic, UsageError, nearest_name
+from spdsl.problem import BoundProblem, Predictor
+from spdsl.problem.functions import Array
+from spdsl.solution.path import Path
+from spdsl.solution.solution import Solution
+from spdsl.solution.upstairs import upstairs
+
+__all__ = ["METRICS", "Selection", "Validation", "select_age"]
+
+GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+FEWEST_POINTS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """The validation data under one solution: what a metric looks at.
+
+    Attributes
+    ----------
+    losses : array (m,)
+        l_i, one a validation sample.
+    margins : tuple of arrays (m,)
+        The loss's predictors z.
+    data : BoundProblem
+        The validation data.
+    x : array (p,)
+        The flat vector of variables.
+    """
+
+    losses: Array
+    margins: tuple[Array, ...]
+    data: BoundProblem
+    x: Array
+
+
+Metric = Callable[[Validation], float]
+
+METRICS: dict[str, Metric] = {
+    "mean": lambda found: float(np.mean(found.losses)),
+    "median": lambda found: float(np.median(found.losses)),
+    "error": lambda found: float(np.mean(found.margins[0] <= 0)),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The age that does best on validation data.
+
+    Attributes
+    ----------
+    age : float
+        Best age.
+    value : float
+        The metric there; lower is better.
+    minima : array (k, 2)
+        Age and value of every local minimum, best first.
+    ages, values : arrays (m,)
+        The curve: the metric at every age looked at, ascending by age.
+    in_share : float
+        Share of the training samples with a weight above zero at the best age.
+    metric : str
+        Its name.
+    solution : Solution
+        The training solution at the best age.
+    """
+
+    path: Path = field(repr=False)
+    age: float
+    value: float
+    minima: Array = field(repr=False)
+    ages: Array = field(repr=False)
+    values: Array = field(repr=False)
+    in_share: float
+    metric: str
+    solution: Solution = field(repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.solution[name]
+
+    def plot(self, file: str | PathLike[str] | None = None, **options: Any) -> Any:
+        """Draw the curve with its minima; returns the matplotlib figure."""
+        return upstairs("spdsl.view.plot", "plot_selection")(self, file, **options)
+
+
+def select_age(path: Path, validation: BoundProblem, metric: Any = None) -> Selection:
+    """See `Path.select`.
+
+    Raises
+    ------
+    UsageError
+        For an unknown metric, or a model that says nothing on samples that it was not fitted to.
+    """
+    _refuse_transductive(path)
+    name, measure = _metric(metric, path.bound)
+
+    def curve(age: float) -> float:
+        return _value(measure, path.bound, validation, path(age).x)
+
+    ages, values = _coarse_curve(path, validation, measure, curve)
+    seen: list[tuple[float, float]] = list(zip(ages.tolist(), values.tolist()))
+    minima: list[tuple[float, float]] = []
+    for low, middle, high in _brackets(ages, values):
+        best = (float(ages[middle]), float(values[middle]))
+        for a, b in ((low, middle), (middle, high)):
+            if ages[b] > ages[a]:
+                found = _golden(curve, float(ages[a]), float(ages[b]), seen)
+                best = min(best, found, key=lambda pair: pair[1])
+        minima.append(best)
+    minima.sort(key=lambda pair: pair[1])
+    seen.sort()
+    age, value = minima[0]
+    solution = path(age)
+    return Selection(
+        path=path,
+        age=age,
+        value=value,
+        minima=np.array(minima, float),
+        ages=np.array([pair[0] for pair in seen]),
+        values=np.array([pair[1] for pair in seen]),
+        in_share=solution.in_share,
+        metric=name,
+        solution=solution,
+    )
+
+
+def _coarse_curve(
+    path: Path, validation: BoundProblem, measure: Metric, curve: Callable[[float], float]
+) -> tuple[Array, Array]:
+    """The metric at every node, every critical point and at least `FEWEST_POINTS` ages; jumps appear on both sides."""
+    known = [
+        (float(age), _value(measure, path.bound, validation, x)) for age, x in zip(path.ages, path.nodes, strict=True)
+    ]
+    at_nodes = {age for age, _ in known}
+    low, high = path.age_range
+    more = {point.age for point in path.critical_points} | set(_spread(low, high).tolist())
+    known += [(age, curve(age)) for age in sorted(more - at_nodes) if low <= age <= high]
+    known.sort(key=lambda pair: pair[0])  # stable: before a jump stays before after it
+    return np.array([age for age, _ in known]), np.array([value for _, value in known])
+
+
+def _spread(low: float, high: float) -> Array:
+    inner = np.geomspace(low, high, FEWEST_POINTS) if low > 0 else np.linspace(low, high, FEWEST_POINTS)
+    return inner[1:-1]
+
+
+def _brackets(ages: Array, values: Array) -> list[tuple[int, int, int]]:
+    """Each local minimum of the coarse curve with its neighbours; a plateau counts once."""
+    found: list[tuple[int, int, int]] = []
+    i, count = 0, len(values)
+    while i < count:
+        j = i
+        while j + 1 < count and values[j + 1] == values[i]:
+            j += 1
+        falls = i == 0 or values[i - 1] > values[i]
+        rises = j == count - 1 or values[j + 1] > values[j]
+        if falls and rises:
+            found.append((max(i - 1, 0), i, min(j + 1, count - 1)))
+        i = j + 1
+    return found
+
+
+def _golden(
+    curve: Callable[[float], float], a: float, b: float, seen: list[tuple[float, float]], relative: float = 1e-6
+) -> tuple[float, float]:
+    """The lowest point seen by a golden-section search in the open interval (a, b)."""
+    c, d = b - GOLDEN * (b - a), a + GOLDEN * (b - a)
+    at_c, at_d = curve(c), curve(d)
+    points = [(c, at_c), (d, at_d)]
+    width = (b - a) * 1e-3 + relative * max(abs(a), abs(b))
+    while b - a > width:
+        if at_c <= at_d:
+            b, d, at_d = d, c, at_c
+            c = b - GOLDEN * (b - a)
+            at_c = curve(c)
+            points.append((c, at_c))
+        else:
+            a, c, at_c = c, d, at_d
+            d = a + GOLDEN * (b - a)
+            at_d = curve(d)
+            points.append((d, at_d))
+    seen += points
+    return min(points, key=lambda pair: pair[1])
+
+
+def _value(measure: Metric, trained: BoundProblem, validation: BoundProblem, x: Array) -> float:
+    loss = trained.problem.loss
+    assert loss is not None
+    margins = tuple(_predict(trained, validation, predictor, x) for predictor in loss.predictors)
+    losses = validation.function_value(loss.function, margins)
+    return float(measure(Validation(losses, margins, validation, x)))
+
+
+def _predict(trained: BoundProblem, validation: BoundProblem, predictor: Predictor, x: Array) -> Array:
+    """A predictor's rows for validation data; a function of an RKHS stays expanded at the training points."""
+    m = validation.rows(predictor)
+    total = np.zeros(m)
+    if predictor.offset is not None:
+        total = total + np.asarray(validation.evaluate(predictor.offset), float)
+    for term in predictor.terms:
+        part = x[trained.layout.slices[term.variable]]
+        if term.kind == "kernel":
+            assert term.matrix is not None
+            scale = 1.0 if term.scale is None else np.asarray(validation.evaluate(term.scale), float)
+            total = total + scale * (trained.gram(term.variable, validation.evaluate(term.matrix)) @ part)
+        else:
+            total = total + np.asarray(validation.block(term, m) @ part)
+    return total
+
+
+def _metric(metric: Any, bound: BoundProblem) -> tuple[str, Metric]:
+    if metric is None:
+        return "mean", METRICS["mean"]
+    if callable(metric):
+        return getattr(metric, "__name__", "metric"), metric
+    if metric not in METRICS:
+        near = nearest_name(str(metric), METRICS)
+        raise UsageError(
+            Diagnostic(
+                "SPL708",
+                f"there is no metric called {metric!r}",
+                help=((f"did you mean {near!r}?",) if near else ())
+                + (f"the metrics are: {', '.join(METRICS)}, or a function of a Validation",),
+            )
+        )
+    if metric == "error" and not any(item.kind == "labels" for item in bound.problem.data):
+        raise UsageError(
+            Diagnostic(
+                "SPL708",
+                "the metric 'error' counts wrong signs, and this model has no data of type labels",
+                help=("use the validation loss: leave `metric` out",),
+            )
+        )
+    return str(metric), METRICS[metric]
+
+
+def _refuse_transductive(path: Path) -> None:
+    """A variable with one entry a sample says nothing on other samples."""
+    loss = path.bound.problem.loss
+    if loss is None:
+        raise UsageError(Diagnostic("SPL708", "this model has no loss, so validation data say nothing on its ages"))
+    if not path.bound.data:
+        raise UsageError(
+            Diagnostic(
+                "SPL702",
+                "this path was loaded without its data, so its ages can't be compared",
+                help=("save it again with `include_data=True`",),
+            )
+        )
+    for variable in path.bound.problem.variables:
+        if variable.kind != "rkhs" and loss.rows in variable.dims and not loss.rows.isdigit():
+            raise UsageError(
+                Diagnostic(
+                    "SPL708",
+                    f"variable `{variable.name}` has one entry a sample ({loss.rows} of them), so it says nothing on "
+                    "samples that it was not fitted to",
+                )
+            )
+    kernels = [term for predictor in loss.predictors for term in predictor.terms if term.kind == "kernel"]
+    for term in kernels:
+        name, _ = path.bound.kernel_options(term.variable)
+        if name == "precomputed":
+            raise DataError(
+                Diagnostic(
+                    "SPL708",
+                    f"`{term.variable}` has a precomputed kernel, which is known at the training samples only",
+                    help=("use a kernel that can be computed, such as rbf(gamma)",),
+                )
+            )

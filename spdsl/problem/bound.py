@@ -86,6 +86,8 @@ class BoundProblem:
         Column names of matrices, and where each came from (for messages and plots).
     scaling : mapping of Scaling
         For each data name that was standardized: what was taken off and divided by.
+    notes : tuple of str
+        What the binding of data did that a user may want to know (columns left out, parallel edges merged).
     """
 
     problem: Problem
@@ -96,6 +98,7 @@ class BoundProblem:
     feature_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     origin: Mapping[str, str] = field(default_factory=dict)
     scaling: Mapping[str, Scaling] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def values(self) -> dict[str, Any]:

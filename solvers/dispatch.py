@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass, fields
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
 from spdsl.diagnostics import Diagnostic, SolverError, UsageError, nearest_name
 from spdsl.problem import Problem
@@ -37,7 +38,7 @@ def get(name: str) -> BackEnd[Any]:
     Raises
     ------
     UsageError
-        For an unknown name; the message lists the known ones and the nearest.
+        For an unknown name; the message lists the known ones and the nearest. Also for one whose package isn't there.
     """
     if name not in BACKENDS:
         near = nearest_name(name, BACKENDS)
@@ -49,14 +50,23 @@ def get(name: str) -> BackEnd[Any]:
                 help=((f"did you mean `{near}`?",) if near else ()) + (f"the back ends are: {known}",),
             )
         )
-    module, _, attribute = BACKENDS[name].partition(":")
-    backend: BackEnd[Any] = getattr(importlib.import_module(module), attribute)()
-    return backend
+    try:
+        return _load(name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "spdsl":
+            raise
+        raise UsageError(
+            Diagnostic(
+                "SPL507",
+                f"the back end `{name}` needs the package `{error.name}`, which is not installed",
+                help=(f"pip install {error.name}",),
+            )
+        ) from error
 
 
 def all_choices(problem: Problem) -> tuple[Choice, ...]:
     """Every back end with its reasons."""
-    return tuple(Choice(name, tuple(get(name).refuses(problem))) for name in BACKENDS)
+    return tuple(Choice(name, _refusals(name, problem)) for name in BACKENDS)
 
 
 def pick(problem: Problem, name: str | None = None) -> BackEnd[Any]:
@@ -68,30 +78,19 @@ def pick(problem: Problem, name: str | None = None) -> BackEnd[Any]:
         When the one asked for, or every one, refuses.
     """
     wanted = name or (problem.request.backend if problem.request else None)
-    if wanted is not None:
-        backend = get(wanted)
-        reasons = backend.refuses(problem)
-        if reasons:
-            able = [choice.name for choice in all_choices(problem) if not choice.refusals]
-            mend = (
-                f"able to solve it: {', '.join(able)}"
-                if able
-                else "no other back end can solve it either; see `spdsl explain`"
-            )
-            raise SolverError(
-                Diagnostic(
-                    "SPL502",
-                    f"the back end `{wanted}` can't solve this model: {'; '.join(reasons)}",
-                    help=(mend,),
-                )
-            )
+    if wanted is None:
+        return _first_able(problem)
+    backend = get(wanted)
+    reasons = backend.refuses(problem)
+    if not reasons:
         return backend
-    choices = all_choices(problem)
-    for choice in choices:
-        if not choice.refusals:
-            return get(choice.name)
-    reasons = [f"{choice.name}: {'; '.join(choice.refusals)}" for choice in choices]
-    raise SolverError(Diagnostic("SPL503", "no back end can solve this mix", help=tuple(reasons)))
+    able = [choice.name for choice in all_choices(problem) if not choice.refusals]
+    mend = (
+        f"able to solve it: {', '.join(able)}" if able else "no other back end can solve it either; see `spdsl explain`"
+    )
+    raise SolverError(
+        Diagnostic("SPL502", f"the back end `{wanted}` can't solve this model: {'; '.join(reasons)}", help=(mend,))
+    )
 
 
 def check_options(backend: BackEnd[Any], given: dict[str, Any]) -> CommonOptions:
@@ -100,30 +99,73 @@ def check_options(backend: BackEnd[Any], given: dict[str, Any]) -> CommonOptions
     Raises
     ------
     UsageError
-        For an unknown name, a value of the wrong kind, or one outside its range.
+        For an unknown name, a value of the wrong kind, or one outside its range: all complaints together.
     """
     known = {item.name: item for item in fields(backend.options)}
+    kinds = get_type_hints(backend.options)
     complaints: list[Diagnostic] = []
+    values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in known:
             near = nearest_name(name, known)
             helps = ((f"did you mean `{near}`?",) if near else ()) + (f"it takes: {', '.join(known)}",)
             complaints.append(Diagnostic("SPL504", f"`{backend.name}` has no option `{name}`", help=helps))
             continue
-        item = known[name]
-        choices = item.metadata.get("choices", ())
-        check = item.metadata.get("check")
+        values[name], complaint = _converted(value, kinds[name])
+        choices = known[name].metadata.get("choices", ())
+        check = known[name].metadata.get("check")
+        helps = ()
         if choices and value not in choices:
-            listed = ", ".join(str(choice) for choice in choices)
-            complaints.append(
-                Diagnostic(
-                    "SPL505",
-                    f"option `{name}` of `{backend.name}` can't be {value!r}",
-                    help=(f"one of: {listed}",),
-                )
-            )
-        elif check is not None and (complaint := check(value)):
-            complaints.append(Diagnostic("SPL505", f"option `{name}` of `{backend.name}` {complaint}"))
+            complaint = f"can't be {value!r}"
+            helps = (f"one of: {', '.join(str(choice) for choice in choices)}",)
+        if complaint is None and check is not None:
+            complaint = check(values[name])
+        if complaint is not None:
+            complaints.append(Diagnostic("SPL505", f"option `{name}` of `{backend.name}` {complaint}", help=helps))
     if complaints:
         raise UsageError(complaints)
-    return backend.options(**given)
+    return backend.options(**values)
+
+
+def _load(name: str) -> BackEnd[Any]:
+    module, _, attribute = BACKENDS[name].partition(":")
+    backend: BackEnd[Any] = getattr(importlib.import_module(module), attribute)()
+    return backend
+
+
+def _refusals(name: str, problem: Problem) -> tuple[str, ...]:
+    try:
+        return tuple(get(name).refuses(problem))
+    except UsageError as error:
+        return tuple(item.message for item in error.diagnostics)
+
+
+def _first_able(problem: Problem) -> BackEnd[Any]:
+    reasons = []
+    for name in BACKENDS:
+        refusals = _refusals(name, problem)
+        if not refusals:
+            return get(name)
+        reasons.append(f"{name}: {'; '.join(refusals)}")
+    raise SolverError(Diagnostic("SPL503", "no back end can solve this mix", help=tuple(reasons)))
+
+
+def _converted(value: Any, kind: Any) -> tuple[Any, str | None]:
+    """The value as its option's kind, and a complaint or None; kinds that are not plain are the back end's to check."""
+    plain = get_args(kind) or (kind,)
+    if not set(plain) <= {bool, int, float, str, NoneType}:
+        return value, None
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        value = value.item()
+    if value is None or isinstance(value, bool | str):
+        fits = type(value) in plain
+    elif isinstance(value, int | float) and value == value:
+        whole = isinstance(value, int) or value.is_integer()
+        fits = float in plain or (int in plain and whole)
+        value = int(value) if int in plain and whole else float(value) if fits else value
+    else:
+        fits = False
+    if fits:
+        return value, None
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "a word", NoneType: "none"}
+    return value, f"must be {' or '.join(words[item] for item in plain)}, not {value!r}"

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 from spdsl.problem import BoundProblem, Problem
-from spdsl.solution import Path, Solution, Status
+from spdsl.solution import Branch, Path, Solution, Status
 
-__all__ = ["BackEnd", "CommonOptions", "OptionHelp"]
+__all__ = ["BackEnd", "CommonOptions", "OptionHelp", "option"]
 
 S = TypeVar("S")
+
+
+def option(default: Any, help: str, choices: tuple[Any, ...] = (), check: Any = None) -> Any:
+    """A documented field of an options dataclass; `check(value)` returns a complaint or None."""
+    metadata: Mapping[str, Any] = {"help": help, "choices": choices, "check": check}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -26,8 +32,16 @@ class CommonOptions:
     Every field carries ``metadata={"help": "...", "choices": (...)}`` (use `option(default, help, choices)`).
     """
 
-    seed: int = 0
-    time_limit: float = float("inf")  # wall-clock seconds
+    seed: int = option(
+        0,
+        "seed of every random draw: the same seed, the same bits",
+        check=lambda value: None if value >= 0 else "can't be negative",
+    )
+    time_limit: float = option(
+        float("inf"),
+        "wall-clock seconds after which the run ends with what it has reached",
+        check=lambda value: None if value > 0 else "must be positive",
+    )
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,13 @@ class BackEnd(ABC, Generic[S]):
     def finish(self, problem: BoundProblem, options: Any, state: S, status: Status) -> Solution | Path:
         """The answer, also when stopped early (status then says so)."""
 
+    def resume(self, problem: BoundProblem, path: Path) -> Branch | None:
+        """The branch of a path that was loaded from a file, rebuilt from its nodes (and `path.options`).
+
+        `path.branch` is None in it, everything else as the back end returned it. None: only the nodes stay known.
+        """
+        return None
+
     def progress(self, state: S) -> tuple[float, str]:
         """Fraction done in [0, 1] and a few words for the progress bar."""
         return 0.0, ""
@@ -87,11 +108,3 @@ class BackEnd(ABC, Generic[S]):
             )
             for item in fields(cls.options)
         )
-
-
-def option(default: Any, help: str, choices: tuple[Any, ...] = (), check: Any = None) -> Any:
-    """A documented field of an options dataclass; `check(value)` returns a complaint or None."""
-    from dataclasses import field
-
-    metadata: Mapping[str, Any] = {"help": help, "choices": choices, "check": check}
-    return field(default=default, metadata=metadata)

@@ -1,6 +1,6 @@
 """Choosing the age by validation data, over the whole continuum of ages rather than a grid.
 
-In: a `Path` and validation data bound to the same model. Out: a `Selection`: the best age, every local minimum, the curve.
+In: a `Path` and validation data bound to the same model. Out: a `Selection`: best age, all local minima, the curve.
 Between two nodes the path is smooth, so a golden-section search finds the minimum next to each node that is lower than
 its neighbours; both sides of a jump are looked at.
 """
@@ -116,7 +116,7 @@ def select_age(path: Path, validation: BoundProblem, metric: Any = None) -> Sele
     seen: list[tuple[float, float]] = list(zip(ages.tolist(), values.tolist()))
     minima: list[tuple[float, float]] = []
     for low, middle, high in _brackets(ages, values):
-        best = (float(ages[middle]), float(values[middle]))
+        best = _reached(curve, ages, values, low, middle)
         for a, b in ((low, middle), (middle, high)):
             if ages[b] > ages[a]:
                 found = _golden(curve, float(ages[a]), float(ages[b]), seen)
@@ -173,6 +173,16 @@ def _brackets(ages: Array, values: Array) -> list[tuple[int, int, int]]:
             found.append((max(i - 1, 0), i, min(j + 1, count - 1)))
         i = j + 1
     return found
+
+
+def _reached(curve: Callable[[float], float], ages: Array, values: Array, low: int, middle: int) -> tuple[float, float]:
+    """Age and value of a coarse minimum; the last point before a jump is reached from below only, so just before it."""
+    age, value = float(ages[middle]), float(values[middle])
+    breaks = middle + 1 < len(ages) and ages[middle + 1] == ages[middle] and ages[low] < age
+    if not breaks or values[middle + 1] <= value:
+        return age, value
+    before = age - 1e-9 * (age - float(ages[low]))
+    return before, curve(before)
 
 
 def _golden(

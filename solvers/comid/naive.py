@@ -10,8 +10,9 @@ import numpy as np
 
 from spdsl.problem.functions import Array
 from spdsl.solvers.comid.divergences import Divergence, Penalty, unbounded_step
+from spdsl.solvers.comid.representations import Block
 
-__all__ = ["dual_matrix", "metric_step", "primal_matrix"]
+__all__ = ["Full", "dual_matrix", "metric_step", "primal_matrix"]
 
 
 def dual_matrix(divergence: Divergence, M: Array) -> Array:
@@ -122,3 +123,40 @@ def _dual_value(divergence: Divergence, target: Array, M: Array, penalty: Penalt
 def _rebuild(V: Array, values: Array) -> Array:
     product = (V * values) @ V.T
     return np.asarray(0.5 * (product + product.T))
+
+
+class Full:
+    """M by a full eigendecomposition every step: the reference representation, and the one for an L1 penalty."""
+
+    def __init__(self, divergence: Divergence, theta: Array, M: Array) -> None:
+        self.divergence, self.theta, self.M = divergence, theta, M
+        self.scans, self.tau = False, 0.0
+
+    @staticmethod
+    def identity(divergence: Divergence, d: int, level: float = 1.0) -> Full:
+        """M = level I."""
+        M = level * np.eye(d)
+        return Full(divergence, dual_matrix(divergence, M), M)
+
+    def scan(self, block: Block, start: int, mu: float) -> int:
+        return start
+
+    def squares(self, U: Array) -> Array:
+        return np.einsum("ij,ij->i", U @ self.M, U)
+
+    def step(self, U: Array, weights: Array, penalty: Penalty) -> Full:
+        self.theta, self.M = metric_step(self.divergence, self.theta, -(U.T * weights) @ U, 1.0, penalty)
+        return self
+
+    def matrix(self) -> Array:
+        return self.M.copy()
+
+    def trace(self) -> float:
+        return float(np.trace(self.M))
+
+    def factor(self) -> tuple[Array, Array, float]:
+        m, V = np.linalg.eigh(self.M)
+        return np.ascontiguousarray(V.T), m, 0.0
+
+    def copy(self) -> Full:
+        return Full(self.divergence, self.theta.copy(), self.M.copy())

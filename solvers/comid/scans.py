@@ -1,0 +1,114 @@
+"""Compiled loops over pairs whose margin asks for no gradient: there a step of COMID only shrinks the spectrum.
+
+In: a block of pairs, the current representation of M as plain arrays, the shrinks to come. Out: the index of the first
+pair that needs a gradient (or a clip), the accumulated shrink, and the margins and traces met on the way.
+
+Each loop handles one pair after the other with the same operations whatever the block's length, so results do not depend on
+how a run is cut into blocks. The functions are plain Python until `compiled` has numba compile them (cached on disk).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+__all__ = ["CLIP", "EXPONENTIAL", "INVERSE", "compiled", "scan_dense", "scan_factors", "scan_spectrum"]
+
+CLIP, EXPONENTIAL, INVERSE = 0, 1, 2  # how m follows from theta: max(theta, 0), exp(theta), -1/theta
+
+
+def scan_factors(  # type: ignore[no-untyped-def]
+    U, sign, slope, offset, low, high, shrink, start, F, coef, level, tau, mu, room, trace, margins, traces
+):
+    """M = (level - tau) I + F' diag(coef) F, no eigenvalue of which can reach 0 while tau < room."""
+    d = U.shape[1]
+    k = F.shape[0]
+    for t in range(start, U.shape[0]):
+        u = U[t]
+        square = 0.0
+        for j in range(d):
+            square += u[j] * u[j]
+        q = (level - tau) * square
+        if k > 0:
+            p = np.dot(F, u)
+            for i in range(k):
+                q += coef[i] * p[i] * p[i]
+        z = offset[t] + slope[t] * mu - sign[t] * q
+        margins[t] = z
+        traces[t] = trace - d * tau
+        if not (low[t] <= z < high[t]) or tau + shrink[t] >= room:
+            return t, tau
+        tau += shrink[t]
+    return U.shape[0], tau
+
+
+def scan_dense(U, sign, slope, offset, low, high, shrink, start, D, tau, mu, room, trace, margins, traces):  # type: ignore[no-untyped-def]
+    """M = D - tau I with D dense, no eigenvalue of which can reach 0 while tau < room."""
+    d = U.shape[1]
+    for t in range(start, U.shape[0]):
+        u = U[t]
+        p = np.dot(D, u)
+        q = 0.0
+        square = 0.0
+        for j in range(d):
+            q += p[j] * u[j]
+            square += u[j] * u[j]
+        q -= tau * square
+        z = offset[t] + slope[t] * mu - sign[t] * q
+        margins[t] = z
+        traces[t] = trace - d * tau
+        if not (low[t] <= z < high[t]) or tau + shrink[t] >= room:
+            return t, tau
+        tau += shrink[t]
+    return U.shape[0], tau
+
+
+def scan_spectrum(U, sign, slope, offset, low, high, shrink, start, V, theta, level, tau, mu, kind, room, margins, traces):  # type: ignore[no-untyped-def]
+    """Theta = level I + V' diag(theta - level) V, all shifted by -tau; M by `kind`. Rows of V are orthonormal."""
+    d = U.shape[1]
+    k = V.shape[0]
+    for t in range(start, U.shape[0]):
+        u = U[t]
+        ground = _primal(level - tau, kind)
+        square = 0.0
+        for j in range(d):
+            square += u[j] * u[j]
+        q = ground * square
+        trace = ground * (d - k)
+        if k > 0:
+            p = np.dot(V, u)
+            for i in range(k):
+                m = _primal(theta[i] - tau, kind)
+                q += (m - ground) * p[i] * p[i]
+                trace += m
+        z = offset[t] + slope[t] * mu - sign[t] * q
+        margins[t] = z
+        traces[t] = trace
+        if not (low[t] <= z < high[t]) or tau + shrink[t] >= room:
+            return t, tau
+        tau += shrink[t]
+    return U.shape[0], tau
+
+
+def _primal(theta, kind):  # type: ignore[no-untyped-def]
+    if kind == CLIP:
+        return max(theta, 0.0)
+    if kind == EXPONENTIAL:
+        return np.exp(theta)
+    return -1.0 / theta
+
+
+@cache
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The compiled twin of a scan, or the scan itself where numba is switched off."""
+    import numba
+
+    if numba.config.DISABLE_JIT:
+        return function
+    global _primal
+    if not hasattr(_primal, "py_func"):
+        _primal = numba.njit(cache=True)(_primal)
+    return numba.njit(cache=True)(function)  # type: ignore[no-any-return]

@@ -26,7 +26,7 @@ WHERE = {
 
 @pytest.fixture(scope="session")
 def data_file():
-    """A function from "folder/file.npz" to its path; skips the test, saying how to get the set, where it isn't there."""
+    """A function from "folder/file.npz" to its path; skips the test loudly where the set is missing."""
 
     def find(name: str) -> Path:
         folder = os.environ.get("SPDSL_DATA")

@@ -1,0 +1,193 @@
+"""A coordinate over a gap: the sum of its weighted dual iterates, in closed form, while no sample touches it.
+
+In: a coordinate's record and the block's tables. Out: the amount that ``sum of a_i z_i`` grew by, exact to rounding.
+
+The record of a coordinate is four numbers, ``(sigma, total, p, r)``, half a cache line:
+
+- ``p < inf, r >= 0``  it moves freely: p and r are P and R at its last touch;
+- ``p = inf, r = 0``   it is thresholded to zero until it is touched again;
+- ``r = -1``           anything may happen in the gap (it leaves or meets a bound, a bias drives it through zero): p is
+  the step of the last touch, counted from the block's start, and the gap is cut where the regime changes.
+
+With a constant bias b on the coordinate its subgradient sum is sigma + b T, which leaves both branches linear in T.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["gap", "gap_dying", "gap_general", "iterate", "mark"]
+
+
+@njit(cache=True, error_model="numpy")
+def iterate(sigma, i, rho, bias, low, high, inverse, threshold, divisor):  # type: ignore[no-untyped-def]
+    """The dual iterate z_i: prox of the L1 norm, the ridge (inside the divisor) and the box, exactly."""
+    s = sigma + bias * threshold[i]
+    excess = abs(s) - rho * threshold[i]
+    z = 0.0
+    if excess > 0.0:
+        z = -np.copysign(excess, s) * inverse / divisor[i]
+    return min(max(z, low), high)
+
+
+@njit(cache=True, error_model="numpy")
+def linear(c0, c1, c2, i, threshold, divisor):  # type: ignore[no-untyped-def]
+    return c0 + c1 * threshold[i] + c2 * divisor[i]
+
+
+@njit(cache=True, error_model="numpy")
+def turning_steps(c1, c2, kind, start, gamma, mu, cuts):  # type: ignore[no-untyped-def]
+    """Where c1 T + c2 G stops being monotone, as real step numbers (T, G of dual averaging); how many there are."""
+    slope = c1 + c2 * mu  # G = gamma_k + mu T
+    if kind == 0:  # T = t^2, G = gamma t + mu t^2 with t = sqrt(k)
+        if slope == 0.0 or -c2 * gamma / slope <= 0.0:
+            return 0
+        cuts[0] = (-0.5 * c2 * gamma / slope) ** 2 - start
+        return 1
+    # T = (t^4 + t^2)/2, G = gamma t^3 + mu T: the derivative is t (2 slope t^2 + 3 c2 gamma t + slope)
+    a, b, c = 2.0 * slope, 3.0 * c2 * gamma, slope
+    if a == 0.0:
+        return 0
+    inside = b * b - 4.0 * a * c
+    if inside <= 0.0:
+        return 0
+    q = -0.5 * (b + np.copysign(np.sqrt(inside), b))
+    first, second = q / a, c / q
+    n = 0
+    if first > 0.0:
+        cuts[n] = first * first - start
+        n += 1
+    if second > 0.0:
+        cuts[n] = second * second - start
+        n += 1
+    return n
+
+
+@njit(cache=True, error_model="numpy")
+def sign_changes(c0, c1, c2, begin, end, curved, path, n):  # type: ignore[no-untyped-def]
+    """Steps in (begin, end] at which c0 + c1 T + c2 G changes sign, appended to the n in `out`; the new count."""
+    kind, start, gamma, mu, threshold, divisor, out = path
+    cuts = np.empty(4)
+    pieces = 1
+    edges = np.empty(4, np.int64)
+    edges[0] = begin
+    if curved:
+        found = turning_steps(c1, c2, kind, start, gamma, mu, cuts)
+        if found == 2 and cuts[0] > cuts[1]:
+            cuts[0], cuts[1] = cuts[1], cuts[0]
+        for m in range(found):
+            if begin < cuts[m] < end:
+                cut = np.int64(np.rint(cuts[m]))
+                best, side = linear(c0, c1, c2, cut, threshold, divisor), 1.0
+                if linear(c0, c1, c2, edges[pieces - 1], threshold, divisor) > best:
+                    side = -1.0
+                for other in (cut - 1, cut + 1):  # the true extremum among the neighbours
+                    if begin < other < end and side * (linear(c0, c1, c2, other, threshold, divisor) - best) > 0.0:
+                        best, cut = linear(c0, c1, c2, other, threshold, divisor), other
+                if edges[pieces - 1] < cut < end:
+                    edges[pieces] = cut
+                    pieces += 1
+    edges[pieces] = end
+    for m in range(pieces):
+        a, b = edges[m], edges[m + 1]
+        above = linear(c0, c1, c2, a, threshold, divisor) > 0.0
+        if above == (linear(c0, c1, c2, b, threshold, divisor) > 0.0):
+            continue
+        while b - a > 1:  # monotone here: bisect
+            middle = (a + b) // 2
+            if (linear(c0, c1, c2, middle, threshold, divisor) > 0.0) == above:
+                a = middle
+            else:
+                b = middle
+        out[n] = b
+        n += 1
+    return n
+
+
+@njit(cache=True, error_model="numpy")
+def gap_general(sigma, tau, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
+    """Sum of a_m z_m for tau < m <= i, whatever happens in between."""
+    if i <= tau:
+        return 0.0
+    kind, start, gamma, mu = np.int64(shape[0]), np.int64(shape[1]), shape[2], shape[3]
+    curved = shape[4] > 0.0 and bias != 0.0
+    begin, end = tau + 1, i
+    out = np.empty(16, np.int64)
+    n = 0
+    if end > begin:
+        path = (kind, start, gamma, mu, threshold, divisor, out)
+        n = sign_changes(-sigma, -(rho + bias), 0.0, begin, end, False, path, n)
+        n = sign_changes(sigma, bias - rho, 0.0, begin, end, False, path, n)
+        for level in (low, high):  # z positive or negative, against the bound that it may meet
+            if np.isfinite(level):
+                g = level / inverse
+                n = sign_changes(-sigma, -(rho + bias), -g, begin, end, curved, path, n)
+                n = sign_changes(-sigma, rho - bias, -g, begin, end, curved, path, n)
+        out[:n].sort()
+    total = 0.0
+    left = begin
+    for m in range(n + 1):
+        right = out[m] if m < n else end + 1
+        if right <= left:
+            continue
+        middle = (left + right - 1) // 2
+        s = sigma + bias * threshold[middle]
+        excess = abs(s) - rho * threshold[middle]
+        z = -np.copysign(excess, s) * inverse / divisor[middle] if excess > 0.0 else 0.0
+        if z >= high or z <= low or excess <= 0.0:
+            total += min(max(z, low), high) * (prefix[right - 1, 2] - prefix[left - 1, 2])
+        else:
+            side = np.copysign(1.0, s)
+            total -= inverse * (
+                sigma * (prefix[right - 1, 0] - prefix[left - 1, 0])
+                + (bias - side * rho) * (prefix[right - 1, 1] - prefix[left - 1, 1])
+            )
+        left = right
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def gap_dying(sigma, p, r, rho, i, inverse, threshold, prefix):  # type: ignore[no-untyped-def]
+    """Sum of a_m z_m for a free coordinate whose threshold overtook it before step i."""
+    magnitude = abs(sigma)
+    a, b = 0, i  # the first step with rho T >= |sigma| is in (a, b]
+    while b - a > 1:
+        middle = (a + b) // 2
+        if magnitude > rho * threshold[middle]:
+            a = middle
+        else:
+            b = middle
+    grown = magnitude * (prefix[a, 0] - p) - rho * (prefix[a, 1] - r)
+    return -np.copysign(grown * inverse, sigma) if prefix[a, 0] > p else 0.0
+
+
+@njit(cache=True, error_model="numpy")
+def mark(sigma, i, rho, low, high, inverse, general, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
+    """The record's p and r for a coordinate whose sigma was set at step i (its next iterate is z_{i+1})."""
+    if general:
+        return np.float64(i), -1.0
+    excess = abs(sigma) - rho * threshold[i + 1]
+    if excess <= 0.0:
+        return np.inf, 0.0
+    bound = high if sigma < 0.0 else -low
+    if bound <= 0.0:
+        return np.inf, 0.0
+    if excess * inverse > bound * divisor[i + 1]:
+        return np.float64(i), -1.0
+    return prefix[i, 0], prefix[i, 1]
+
+
+@njit(cache=True, error_model="numpy")
+def gap(record, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
+    """What the record's total has to grow by to be right at step i."""
+    sigma, p, r = record[0], record[2], record[3]
+    if p == np.inf:
+        return 0.0
+    if r < 0.0:
+        return gap_general(sigma, np.int64(p), i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
+    magnitude = abs(sigma)
+    if magnitude > rho * threshold[i]:
+        grown = magnitude * (prefix[i, 0] - p) - rho * (prefix[i, 1] - r)
+        return -np.copysign(grown * inverse, sigma)
+    return gap_dying(sigma, p, r, rho, i, inverse, threshold, prefix)

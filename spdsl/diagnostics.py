@@ -10,6 +10,7 @@ import bisect
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from spdsl.codes import CODES
 
@@ -67,13 +68,15 @@ class Source:
         return self.text[start : len(self.text) if end < 0 else end]
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """Characters `start <= offset < end` of a source."""
 
-    source: Source = field(repr=False)
+    source: Source
     start: int
     end: int
+
+    def __repr__(self) -> str:
+        return f"Span({self.start}, {self.end})"
 
     def to(self, other: Span) -> Span:
         """The smallest span that holds both."""

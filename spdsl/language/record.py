@@ -14,49 +14,60 @@ __all__ = ["Record", "place"]
 class _Place:
     """Marks a field that says where or how something was written."""
 
-    def __init__(self, optional: bool, default: Any) -> None:
-        self.optional = optional
+    def __init__(self, default: Any) -> None:
         self.default = default
 
 
 def place(*, kw_only: bool = True, default: Any = ...) -> Any:
     """Mark a field as keyword-only and outside of `==`, `hash` and `repr`; required unless it has a default."""
-    return _Place(default is not ..., default)
+    return _Place(default)
+
+
+class _RecordType(type):
+    """Turns the annotations of a class body into slots and an `__init__` that fills them."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> _RecordType:
+        if not bases:
+            return super().__new__(mcs, name, bases, space)
+        fields = tuple(space.get("__annotations__", ()))
+        positional: list[str] = []
+        keyword: list[str] = []
+        known: dict[str, Any] = {}
+        compared: list[str] = []
+        for field in fields:
+            default = space.pop(field, ...)
+            target = positional
+            if isinstance(default, _Place):
+                default, target = default.default, keyword
+            else:
+                compared.append(field)
+            known[f"_default_{field}"] = default
+            target.append(field if default is ... else f"{field}=_default_{field}")
+        space["__slots__"] = fields
+        space["_compared"] = space["__match_args__"] = tuple(compared)
+        made = super().__new__(mcs, name, bases, space)
+        # The slots' own setters get past the `__setattr__` that keeps records frozen.
+        known.update({f"_set_{field}": made.__dict__[field].__set__ for field in fields})
+        header = ", ".join(["self", *positional, *(["*", *keyword] if keyword else [])])
+        body = "".join(f"\n _set_{field}(self, {field})" for field in fields) or "\n pass"
+        exec(f"def __init__({header}):{body}", known)
+        type.__setattr__(made, "__init__", known["__init__"])
+        return made
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(place,))
-class Record:
+class Record(metaclass=_RecordType):
     """Base of the frozen records; subclasses list their fields as annotations."""
 
+    __slots__: ClassVar[tuple[str, ...]] = ()
     __match_args__: ClassVar[tuple[str, ...]] = ()
     _compared: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls) -> None:
-        names = [name for name in cls.__annotations__ if not name.startswith("_")]
-        positional: list[str] = []
-        keyword: list[str] = []
-        globals_: dict[str, Any] = {}
-        for name in names:
-            default = cls.__dict__.get(name, ...)
-            if isinstance(default, _Place):
-                globals_[f"_default_{name}"] = default.default
-                keyword.append(f"{name}=_default_{name}" if default.optional else name)
-                delattr(cls, name)
-            elif default is ...:
-                positional.append(name)
-            else:
-                globals_[f"_default_{name}"] = default
-                positional.append(f"{name}=_default_{name}")
-        header = ", ".join(["self", *positional, *(["*", *keyword] if keyword else [])])
-        body = "".join(f"\n d[{name!r}] = {name}" for name in names)
-        exec(f"def __init__({header}):\n d = self.__dict__{body}", globals_)
-        cls.__init__ = globals_["__init__"]  # type: ignore[method-assign]
-        cls._compared = tuple(item.partition("=")[0] for item in positional)
-        cls.__match_args__ = cls._compared  # type: ignore[misc]
-
     def _key(self) -> tuple[Any, ...]:
-        values = self.__dict__
-        return tuple([values[name] for name in self._compared])
+        return tuple([getattr(self, name) for name in self._compared])
+
+    def _values(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -69,7 +80,7 @@ class Record:
         return hash((type(self).__name__, self._key()))
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={self.__dict__[name]!r}" for name in self._compared)
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._compared)
         return f"{type(self).__name__}({fields})"
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -78,12 +89,13 @@ class Record:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (type(self), self._values())
+
     def replace(self, **changes: object) -> Self:
         """A copy with some fields changed."""
-        unknown = changes.keys() - self.__dict__.keys()
-        if unknown:
-            raise TypeError(f"{type(self).__name__} has no field {sorted(unknown)[0]}")
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        copy.__dict__.update(changes)
-        return copy
+        return type(self)(**{**self._values(), **changes})
+
+
+def _restore(kind: type[Record], values: dict[str, Any]) -> Record:
+    return kind(**values)

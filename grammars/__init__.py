@@ -1,0 +1,11 @@
+"""The grammar of the language: `spl.lark` for the parser, `spl.tmLanguage.json` for editors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["GRAMMAR_FILE", "TEXTMATE_FILE"]
+
+_HERE = Path(__file__).resolve().parent
+GRAMMAR_FILE = _HERE / "spl.lark"
+TEXTMATE_FILE = _HERE / "spl.tmLanguage.json"

@@ -1,0 +1,135 @@
+"""The LALR(1) tables of grammars/spl.lark: built by lark once for each grammar, then read from the cache.
+
+In: the grammar file. Out: `Tables`, plain numbers that `parser.py` drives. A start with a warm cache imports no lark.
+"""
+
+from __future__ import annotations
+
+import marshal
+import re
+import sys
+import zlib
+from functools import lru_cache
+from typing import Any
+
+from spdsl.language.cache import read_entry, write_entry
+from spdsl.language.record import Record
+
+__all__ = ["END", "START_SYMBOLS", "Tables", "build", "tables"]
+
+END = "$END"
+
+START_SYMBOLS = {
+    "data": "data_statement",
+    "parameter": "parameter_statement",
+    "define": "define_statement",
+    "variable": "variable_statement",
+    "age": "age_statement",
+    "minimize": "minimize_statement",
+    "subject to": "constraint_statement",
+    "solve": "solve_statement",
+}
+"""The start symbol that reads the statements of each section."""
+
+_FORMAT = 1
+"""To be raised when the layout of the cached tables changes."""
+
+
+class Tables(Record):
+    """A parse table and the terminals.
+
+    Attributes
+    ----------
+    states : tuple of dict
+        For each state, by symbol: a state to go to (>= 0), or ``-1 - rule`` to reduce by.
+    rules : tuple of (str, int, str)
+        Origin, number of symbols on the right, action (``""`` passes the single child on).
+    starts, ends : dict
+        For each start symbol the first and the accepting state.
+    words : dict
+        Terminal by reserved word.
+    patterns : tuple of (str, str)
+        Terminal and regular expression, in the order in which to try them.
+    """
+
+    states: tuple[dict[str, int], ...]
+    rules: tuple[tuple[str, int, str], ...]
+    starts: dict[str, int]
+    ends: dict[str, int]
+    words: dict[str, str]
+    patterns: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=1)
+def tables() -> Tables:
+    """The tables of the grammar that this installation ships."""
+    from spdsl.grammars import GRAMMAR_FILE
+
+    grammar = GRAMMAR_FILE.read_text(encoding="utf-8")
+    entry = f"grammar-{sys.implementation.cache_tag}-{_FORMAT}-{zlib.crc32(grammar.encode()):08x}"
+    stored = read_entry(entry)
+    if stored is not None:
+        try:
+            kept_grammar, *parts = marshal.loads(stored)
+            if kept_grammar == grammar:
+                return Tables(*parts)
+        except (ValueError, EOFError, TypeError):
+            pass  # damaged in a way that the checksum missed: build it again
+    built = build(grammar)
+    parts = [getattr(built, name) for name in Tables.__match_args__]
+    write_entry(entry, marshal.dumps([grammar, *parts]))
+    return built
+
+
+def build(grammar: str) -> Tables:
+    """Have lark analyse a grammar; a conflict between rules raises `lark.exceptions.GrammarError`."""
+    import lark
+    from lark.lexer import Lexer
+    from lark.parsers.lalr_analysis import Shift
+
+    class NoLexer(Lexer):  # type: ignore[misc]  # lexer.py does its work
+        def __init__(self, configuration: object) -> None:
+            self.configuration = configuration
+
+        def lex(self, *state: object) -> Any:
+            raise AssertionError("only the tables of this parser are used")
+
+    starts = sorted(START_SYMBOLS.values())
+    parser = lark.Lark(grammar, parser="lalr", start=[*starts, "section"], strict=True, lexer=NoLexer)
+    parse_table = parser.parser.parser._parse_table
+    rules: list[tuple[str, int, str]] = []
+    number: dict[Any, int] = {}
+    states: list[dict[str, int]] = []
+    for key in sorted(parse_table.states):
+        row: dict[str, int] = {}
+        for symbol, (action, target) in sorted(parse_table.states[key].items()):
+            if action is Shift:
+                row[symbol] = target
+                continue
+            if target not in number:
+                number[target] = len(rules)
+                rules.append((str(target.origin.name), len(target.expansion), target.alias or ""))
+            row[symbol] = -1 - number[target]
+        states.append(row)
+    return Tables(
+        tuple(states),
+        tuple(rules),
+        {name: parse_table.start_states[name] for name in starts},
+        {name: parse_table.end_states[name] for name in starts},
+        *_terminals(parser.terminals),
+    )
+
+
+def _terminals(terminals: list[Any]) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+    words: dict[str, str] = {}
+    patterns: list[tuple[int, int, str, str]] = []
+    for terminal in terminals:
+        text = terminal.pattern.value
+        is_string = terminal.pattern.type == "str"
+        if is_string and re.fullmatch(r"\w+", text):
+            words[text] = str(terminal.name)
+        else:
+            # The most urgent first; then regular expressions; then strings, the longest first.
+            order = -len(text) if is_string else -1000
+            patterns.append((-terminal.priority, order, str(terminal.name), terminal.pattern.to_regexp()))
+    return words, tuple((name, pattern) for _, _, name, pattern in sorted(patterns))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from spdsl.diagnostics import Related, Source, Span
 from spdsl.language.complaints import Complaints
 from spdsl.language.lexer import BROKEN, NEWLINE, SEMICOLON, Token
+from spdsl.language.spelling import KEYWORD_ALIASES
 from spdsl.language.tables import tables
 
 __all__ = ["SECTION_KINDS", "STATEMENT_KINDS", "Block", "Line", "blocks"]
@@ -139,6 +140,8 @@ class _Layout:
         if index + 1 == len(self.tokens):
             return False
         after = self.tokens[index + 1].kind
+        if after == NEWLINE and KEYWORD_ALIASES.get(token.text) in SECTION_KINDS.values():
+            return True  # a misspelt section word alone on its line
         # `name = ...` at the start of a line is an option only inside the brackets of a call.
         return after == "COLON" or (after == "EQUAL" and not self._in_call())
 

@@ -158,7 +158,7 @@ def misspelt_word(source: Source, line: Line, section: str | None, complaints: C
     if meant is None and len(word) >= 3:
         meant = nearest_name(word, [*sections, *statements])
     if meant is None:
-        if len(tokens) == 1 and section not in ("data", "variable", "parameter", "define"):
+        if len(tokens) == 1 and section is None:
             listed = ", ".join(f"`{item}`" for item in sections)
             complaints.error("SPL116", f"`{first.text}` starts no section", span, "", f"the sections are {listed}")
             return Meant(None, Line())
@@ -177,11 +177,20 @@ def misspelt_word(source: Source, line: Line, section: str | None, complaints: C
 # --- the rules, most special first ---------------------------------------------------------------------------
 
 
-def _colon_after_word(at: Failure) -> Answer | None:
-    if at.kind != "COLON" or (at.index > 0 and at.line.tokens[0].kind not in STATEMENT_KINDS) or at.index > 1:
+def _word_taken_for_name(at: Failure) -> Answer | None:
+    """`data : vector(n)` or `age = 3`, where the word was read as the start of a section; or `data:` alone."""
+    tokens = at.line.tokens
+    if at.kind == "COLON" and (len(tokens) == 1 or tokens[0].kind in STATEMENT_KINDS) and at.index <= 1:
+        word = at.shown(tokens[0]) if at.index else at.section
+        return Answer("SPL114", f"no `:` follows `{word}`", ("delete the `:`",))
+    if at.index > 0 or at.kind not in ("COLON", "EQUAL", "COMPARE", "IN"):
         return None
-    word = at.shown(at.line.tokens[0]) if at.index else at.section
-    return Answer("SPL114", f"no `:` follows `{word}`", ("delete the `:`",))
+    if at.kind == "COLON" and [token.kind for token in tokens].count("COLON") > 1:
+        return Answer("SPL114", f"no `:` follows `{at.section}`", ("delete the `:`",))
+    start = at.source.text.rfind(at.section.split()[0], 0, at.token.start)
+    span = Span(at.source, start, start + len(at.section))
+    helps = (f"choose another name, such as `{at.section.split()[0]}_`",)
+    return Answer("SPL115", f"`{at.section}` is a word of the language and can't be used as a name", helps, "", span)
 
 
 def _operator_starts_line(at: Failure) -> Answer | None:
@@ -229,7 +238,8 @@ def _no_statement_word(at: Failure) -> Answer | None:
 def _equals_mixed_up(at: Failure) -> Answer | None:
     kind, section, accepted = at.kind, at.section, at.accepted
     if section in ("data", "variable") and at.index == 1 and kind in ("EQUAL", "COMPARE", "IN"):
-        helps = (f"write `{at.shown(at.line.tokens[0])} : ...`",)
+        rest = at.source.text[at.token.end : at.line.tokens[-1].end].strip()
+        helps = (f"write `{at.shown(at.line.tokens[0])} : {rest or 'vector(n)'}`",)
         return Answer("SPL119", f"a declaration takes `:`, not `{at.token.text}`", helps)
     if section == "parameter" and at.index == 1 and kind in ("COLON", "COMPARE", "IN"):
         return Answer("SPL119", f"a parameter is set with `=`, not `{at.token.text}`", ("write `=`",))
@@ -340,6 +350,8 @@ def _missing_operator(at: Failure) -> Answer | None:
         return None
     left, right = at.shown(before), at.shown(at.token)
     helps: tuple[str, ...]
+    if at.section in ("data", "variable") and "COMMA" in at.accepted:
+        return Answer("SPL112", f"a comma is missing between `{left}` and `{right}`", (f"write `{left}, {right}`",))
     if at.on_new_line():
         helps = ("end the line above with the operator that is missing",)
         return Answer("SPL112", f"an operator is missing between `{left}` and `{right}`", helps)
@@ -349,6 +361,8 @@ def _missing_operator(at: Failure) -> Answer | None:
         return None
     else:
         helps = (f"write `{left} * {right}`, or `{left} @ {right}` for a matrix product",)
+    if "COMMA" in at.accepted:
+        helps = (*helps, f"or separate the arguments: `{left}, {right}`")
     return Answer("SPL112", f"an operator is missing between `{left}` and `{right}`", helps)
 
 
@@ -400,7 +414,7 @@ def _anything_else(at: Failure) -> Answer | None:
 
 
 _RULES: tuple[Callable[[Failure], Answer | None], ...] = (
-    _colon_after_word,
+    _word_taken_for_name,
     _operator_starts_line,
     _wrong_section,
     _no_statement_word,

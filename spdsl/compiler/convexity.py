@@ -1,0 +1,61 @@
+"""Proves or refutes that a piecewise function is convex: curvature of every piece, slopes across every kink.
+
+In: smooth pieces with derivatives, the scope. Out: a verdict, a sentence, and for a refutation a point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import sympy
+
+from spdsl.compiler.scope import Scope
+
+if TYPE_CHECKING:
+    from spdsl.compiler.derive import SmoothPiece
+
+__all__ = ["judge"]
+
+Verdict = Literal["proved", "refuted", "undecided"]
+
+
+def judge(
+    pieces: Sequence[SmoothPiece], smooth: Sequence[bool], scope: Scope
+) -> tuple[Verdict, str, dict[str, float]]:
+    """The verdict on a function whose neighbouring pieces meet at kinks, `smooth` where the slope is continuous."""
+    refuted = _refutation(pieces, scope)
+    if refuted is not None:
+        return refuted
+    undecided = [piece for piece in pieces if not sympy.expand(piece.curvature).is_nonnegative and not piece.curvature.is_nonnegative]
+    if not undecided:
+        return "proved", "every piece has nonnegative curvature and the slopes increase at the kinks", {}
+    return "undecided", "no point contradicts it, but the curvature's sign could not be proved", {}
+
+
+def _refutation(pieces: Sequence[SmoothPiece], scope: Scope) -> tuple[Verdict, str, dict[str, float]] | None:
+    from spdsl.compiler.derive import grid_around
+
+    for values in scope.samples():
+        borders = [scope.number(p.segment.lower.at, 0.0, values) for p in pieces[1:] if p.segment.lower is not None]
+        grid = grid_around(borders, scope)
+        label = np.searchsorted(borders, grid, side="right")
+        for k, piece in enumerate(pieces):
+            mine = grid[label == k]
+            curvature = np.broadcast_to(scope.function(piece.curvature)(mine, values), mine.shape)
+            wrong = curvature < -1e-12
+            if wrong.any():
+                at = float(mine[wrong][0])
+                reason = f"its curvature is {float(curvature[wrong][0]):.6g} at {scope.argument} = {at:.6g}"
+                return "refuted", reason, {scope.argument: at, **values}
+        for border, left, right in zip(borders, pieces, pieces[1:]):
+            heights = [scope.number(piece.value, border, values) for piece in (left, right)]
+            slopes = [scope.number(piece.slope, border, values) for piece in (left, right)]
+            if abs(heights[0] - heights[1]) > 1e-9 * max(1.0, abs(heights[0])):
+                reason = f"it jumps from {heights[0]:.6g} to {heights[1]:.6g} at {scope.argument} = {border:.6g}"
+                return "refuted", reason, {scope.argument: border, **values}
+            if slopes[1] < slopes[0] - 1e-9 * max(1.0, abs(slopes[0])):
+                reason = f"its slope falls from {slopes[0]:.6g} to {slopes[1]:.6g} at {scope.argument} = {border:.6g}"
+                return "refuted", reason, {scope.argument: border, **values}
+    return None

@@ -1,0 +1,137 @@
+"""Kernels of a derived function or of derived weights, loaded from their generated source.
+
+In: a `GeneratedModule` (namespace of the NumPy tier, and how to get the numba twin). Out: objects that fulfil `PieceKernel` and
+`WeightKernel`. Only the generated functions know formulas; here they are applied by label, elementwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from spdsl.problem.functions import Array, CompiledKernel
+
+__all__ = ["GeneratedPieceKernel", "GeneratedWeightKernel"]
+
+Labels = Any  # an int or an int8 array (n,)
+
+
+class GeneratedPieceKernel:
+    """Vectorized kernels of a PC^r function (see `spdsl.problem.PieceKernel`)."""
+
+    def __init__(self, namespace: Mapping[str, Any], compiled: Callable[[], CompiledKernel]) -> None:
+        self.n_pieces: int = namespace["n_pieces"]
+        self.kinked: tuple[bool, ...] = namespace["kinked"]
+        self._breaks = namespace["breaks"]
+        self._values: Sequence[Any] = [namespace[f"value_{k}"] for k in range(self.n_pieces)]
+        self._slopes: Sequence[Any] = [namespace[f"slope_{k}"] for k in range(self.n_pieces)]
+        self._curvatures: Sequence[Any] = [namespace[f"curvature_{k}"] for k in range(self.n_pieces)]
+        self._compile = compiled
+        self._compiled: CompiledKernel | None = None
+
+    def breaks(self, *theta: Any) -> tuple[Any, ...]:
+        """The borders, ascending."""
+        with np.errstate(all="ignore"):
+            return tuple(self._breaks(*theta))
+
+    def piece(self, z: Array, *theta: Any) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """Labels of the pieces that hold `z`; at a border that of the right-hand piece."""
+        label = np.zeros(np.shape(z), np.int8)
+        for border in self.breaks(*theta):
+            label += np.asarray(z) >= border
+        return label
+
+    def value(self, piece: Labels, z: Array, *theta: Any) -> Array:
+        """The selection functions `piece` at `z`."""
+        return _by_label(self._values, piece, z, theta)
+
+    def slope(self, piece: Labels, z: Array, *theta: Any) -> Array:
+        """Their first derivatives."""
+        return _by_label(self._slopes, piece, z, theta)
+
+    def curvature(self, piece: Labels, z: Array, *theta: Any) -> Array:
+        """Their second derivatives."""
+        return _by_label(self._curvatures, piece, z, theta)
+
+    def compiled(self) -> CompiledKernel:
+        """The numba twin."""
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return self._compiled
+
+
+class GeneratedWeightKernel:
+    """Vectorized kernels of v*(l, lambda) (see `spdsl.problem.WeightKernel`)."""
+
+    def __init__(self, namespace: Mapping[str, Any], compiled: Callable[[], Any]) -> None:
+        self.n_pieces: int = namespace["n_pieces"]
+        self.names: tuple[str, ...] = namespace["names"]
+        self.continuous: bool = namespace["continuous"]
+        self._breaks = namespace["breaks"]
+        self._weights: Sequence[Any] = [namespace[f"weight_{k}"] for k in range(self.n_pieces)]
+        self._by_loss: Sequence[Any] = [namespace[f"dloss_{k}"] for k in range(self.n_pieces)]
+        self._by_age: Sequence[Any] = [namespace[f"dage_{k}"] for k in range(self.n_pieces)]
+        self._regularizer = namespace["regularizer"]
+        self._compile = compiled
+        self._compiled: Any = None
+
+    def breaks(self, age: float, *theta: float) -> tuple[float, ...]:
+        """The loss thresholds, ascending."""
+        with np.errstate(all="ignore"):
+            return tuple(float(border) for border in self._breaks(np.float64(age), *theta))
+
+    def piece(self, loss: Array, age: float, *theta: float) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """Labels of the pieces that hold `loss`; at a border that of the larger losses."""
+        label = np.zeros(np.shape(loss), np.int8)
+        for border in self.breaks(age, *theta):
+            label += np.asarray(loss) >= border
+        return label
+
+    def weight(self, piece: Labels, loss: Array, age: float, *theta: float) -> Array:
+        """v* by the pieces `piece`."""
+        return _by_label(self._weights, piece, loss, (np.float64(age), *theta))
+
+    def dloss(self, piece: Labels, loss: Array, age: float, *theta: float) -> Array:
+        """Derivative by the loss."""
+        return _by_label(self._by_loss, piece, loss, (np.float64(age), *theta))
+
+    def dage(self, piece: Labels, loss: Array, age: float, *theta: float) -> Array:
+        """Derivative by the age."""
+        return _by_label(self._by_age, piece, loss, (np.float64(age), *theta))
+
+    def regularizer(self, weight: Array, age: float, *theta: float) -> Array:
+        """f(v, lambda)."""
+        with np.errstate(all="ignore"):
+            found = self._regularizer(np.asarray(weight, float), np.float64(age), *theta)
+        return _filled(found, np.shape(weight))
+
+    def compiled(self) -> Any:
+        """The numba twin."""
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return self._compiled
+
+
+def _by_label(functions: Sequence[Any], piece: Labels, z: Any, theta: tuple[Any, ...]) -> Array:
+    """Each element by the function that its label names; a label that no element has costs nothing."""
+    z = np.asarray(z, float)
+    with np.errstate(all="ignore"):  # a selection function may leave its domain outside its own piece
+        if np.ndim(piece) == 0:
+            return _filled(functions[int(piece)](z, *theta), z.shape)
+        if len(functions) == 1:
+            return _filled(functions[0](z, *theta), z.shape)
+        result = np.empty(z.shape)
+        for label, function in enumerate(functions):
+            mine = piece == label
+            if mine.any():
+                own = tuple(value[mine] if np.ndim(value) else value for value in theta)
+                result[mine] = function(z[mine], *own)
+        return result
+
+
+def _filled(value: Any, shape: tuple[int, ...]) -> Array:
+    """An array of its own in the given shape: constant formulas give a number."""
+    value = np.asarray(value, float)
+    return value if value.shape == shape else np.broadcast_to(value, shape).copy()

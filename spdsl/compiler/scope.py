@@ -1,0 +1,96 @@
+"""`Scope`: the argument and the parameters of a scalar formula, and numeric evaluation of sympy expressions over them.
+
+In: names, signs, typical values. Out: symbols, sampled parameter values, NumPy functions made by the kernels' own printer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy
+
+from spdsl.compiler.algebra import Symbolic, code, symbol
+from spdsl.compiler.quantities import Quantity
+from spdsl.compiler.stable import NUMPY
+
+__all__ = ["Scope"]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The argument, the parameters, and the argument's domain (None: unbounded)."""
+
+    argument: str
+    quantities: tuple[Quantity, ...]
+    lower: float | None = None
+    upper: float | None = None
+    positive: bool = False  # the argument, as an assumption for sympy
+    cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def symbol(self) -> Symbolic:
+        """The argument."""
+        return sympy.Symbol(self.argument, positive=True) if self.positive else sympy.Symbol(self.argument, real=True)
+
+    @property
+    def symbols(self) -> dict[str, Symbolic]:
+        """Every symbol by name."""
+        found = self.cache.get("symbols")
+        if found is None:
+            found = {item.name: symbol(item) for item in self.quantities}
+            found[self.argument] = self.symbol
+            self.cache["symbols"] = found
+        return found  # type: ignore[no-any-return]
+
+    @property
+    def typical(self) -> dict[str, float]:
+        """The parameters' typical values."""
+        return {item.name: item.reference for item in self.quantities}
+
+    def function(self, expression: Symbolic) -> Callable[[Any, Mapping[str, Any]], Any]:
+        """An expression as a NumPy function of the argument and the parameters' values, through the kernels' printer."""
+        made = self.cache.get(expression)
+        if made is None:
+            names = {name: f"q{i}_" for i, name in enumerate(self.symbols)}
+            source = f"lambda {', '.join(names.values())}: {code(expression, names, 'numpy')}"
+            compiled = eval(source, {"np": np, **NUMPY})
+            order = tuple(self.symbols)
+
+            def made(z: Any, values: Mapping[str, Any], compiled: Any = compiled) -> Any:
+                with np.errstate(all="ignore"):
+                    return compiled(*(np.asarray(z, float) if n == self.argument else values[n] for n in order))
+
+            self.cache[expression] = made
+        return made  # type: ignore[no-any-return]
+
+    def number(self, expression: Symbolic, z: float, values: Mapping[str, float] | None = None) -> float:
+        """The value at one point, nan where it is not a real number."""
+        try:
+            return float(self.function(expression)(z, self.typical if values is None else values))
+        except (ValueError, TypeError, ZeroDivisionError, OverflowError, NotImplementedError):
+            return float("nan")
+
+    def samples(self, count: int = 8) -> list[dict[str, float]]:
+        """Parameter values to verify at: the typical ones first, then random ones of the same signs."""
+        random = np.random.default_rng(20240607)
+        found = [self.typical]
+        for _ in range(count - 1 if self.quantities else 0):
+            found.append({item.name: _draw(item, random) for item in self.quantities})
+        return found
+
+
+def _draw(item: Quantity, random: np.random.Generator) -> float:
+    spread = float(np.exp(random.normal()))
+    match item.sign:
+        case "positive" | "nonnegative":
+            return (abs(item.reference) or 1.0) * spread
+        case "negative" | "nonpositive":
+            return -(abs(item.reference) or 1.0) * spread
+        case "labels":
+            return float(random.choice([-1.0, 1.0]))
+        case "count":
+            return float(random.choice([1, 2, 7, 50, 1000]))
+    return float(random.normal()) * (abs(item.reference) or 1.0)

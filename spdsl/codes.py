@@ -71,6 +71,8 @@ CODES: dict[str, str] = {
     "SPL429": "a sparse matrix is malformed",
     "SPL430": "a datum can't be standardized",
     "SPL431": "a `NAME=SOURCE` can't be read",
+    "SPL441": "a graph's edges or costs make no graph",
+    "SPL442": "a vector can't be projected onto a set of supports",
     # --- 5xx back ends and options (solvers) ---
     "SPL501": "there is no back end of that name",
     "SPL502": "the back end that the model names can't solve it",
@@ -84,6 +86,9 @@ CODES: dict[str, str] = {
     "SPL562": "a penalty's coefficient is negative or not finite",
     "SPL563": "the pairs given to a metric learner are malformed (shape, labels, values)",
     "SPL564": "a metric learner would need more memory than allowed",
+    "SPL511": "no support has the size and the number of pieces that are asked for",
+    "SPL512": "a set of supports can't be projected onto by the method that was asked for",
+    "SPL513": "an exact projection would have to try too many supports",
     # --- 6xx the certificate (spdsl/reference) ---
     # --- 7xx command line and files (spdsl/cli.py, spdsl/solution, spdsl/view) ---
     "SPL701": "an age lies outside the path",
@@ -92,11 +97,10 @@ CODES: dict[str, str] = {
     "SPL704": "a result file was written by a newer spdsl",
     "SPL705": "a file can't be read or written",
     "SPL706": "a keyword of a call names nothing, or two things at once",
-    "SPL707": "data that can't be standardized",
-    "SPL708": "the age can't be chosen by validation data",
-    "SPL709": "a command was given the wrong kind of result or option",
-    "SPL710": "a file is already there",
-    "SPL711": "a package that is needed for this is not installed",
+    "SPL707": "the age can't be chosen by validation data",
+    "SPL708": "a command was given the wrong kind of result or option",
+    "SPL709": "a file is already there",
+    "SPL710": "a package that is needed for this is not installed",
     # --- 9xx bugs ---
     "SPL900": "this is a bug in spdsl",
 }

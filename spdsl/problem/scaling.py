@@ -58,7 +58,7 @@ def standardize(bound: BoundProblem, names: Iterable[str]) -> BoundProblem:
         if hasattr(value, "tocsr"):
             raise DataError(
                 Diagnostic(
-                    "SPL707",
+                    "SPL430",
                     f"{name} is sparse, and centring its columns would fill it",
                     place=bound.origin.get(name, ""),
                     help=("scale its columns beforehand without centring, or pass it as a dense array",),
@@ -78,7 +78,7 @@ def _not_scalable(name: str, kinds: dict[str, str]) -> UsageError:
     near = nearest_name(name, able)
     return UsageError(
         Diagnostic(
-            "SPL707",
+            "SPL430",
             f"`{name}` can't be standardized: it {what}",
             help=((f"did you mean `{near}`?",) if near else ())
             + (f"vectors and matrices of this model: {', '.join(able) or 'none'}",),

@@ -11,9 +11,8 @@ import io
 import json
 import os
 import tempfile
-import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from os import PathLike
 from types import SimpleNamespace
@@ -21,15 +20,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spdsl.diagnostics import Diagnostic, SpdslWarning, UsageError
-from spdsl.problem import BoundProblem, LabelMapping, Layout
-from spdsl.problem.bound import Scaling
+from spdsl.diagnostics import Diagnostic, UsageError
+from spdsl.problem import BoundProblem, LabelMapping, Layout, Problem, Scaling
 from spdsl.problem.functions import Array
+from spdsl.solution.packing import pack_all, plain, unpack_all
 from spdsl.solution.path import Path
 from spdsl.solution.solution import Solution
 from spdsl.solution.status import CriticalPoint, History, Status
 
-__all__ = ["FORMAT", "VERSION", "SavedResult", "read_result", "save_path", "save_solution"]
+__all__ = [
+    "FORMAT",
+    "VERSION",
+    "SavedResult",
+    "read_result",
+    "restored_path",
+    "restored_solution",
+    "save_path",
+    "save_solution",
+]
 
 FORMAT = "spdsl result"
 VERSION = 1
@@ -66,6 +74,35 @@ class SavedResult:
     age: float | None = None
     objective: float = float("nan")
     kkt_residual: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def bound(self, problem: Problem, graph: Callable[..., Any]) -> BoundProblem:
+        """The problem, compiled again, with what the file kept of its data.
+
+        `graph` makes a graph of n_nodes, edges, costs and names. Without data, only the variables' layout is known.
+        """
+        data = {
+            name: graph(**vars(value)) if isinstance(value, SimpleNamespace) else value
+            for name, value in (self.data or {}).items()
+        }
+        bound = BoundProblem(
+            problem,
+            data=data,
+            parameters=self.parameters,
+            sizes=self.sizes,
+            labels=self.labels,
+            feature_names=self.feature_names,
+            origin=self.origin,
+            scaling=self.scaling,
+            notes=self.notes,
+        )
+        if self.data is None:
+            bound.__dict__["layout"] = self.layout  # a kernel's expansion takes its size from the data
+        elif bound.layout != self.layout:
+            raise UsageError(
+                Diagnostic("SPL703", "the variables of this file's result don't fit its own model and data")
+            )
+        return bound
 
 
 # --- writing -------------------------------------------------------------------------------------------------------
@@ -87,7 +124,7 @@ def save_solution(solution: Solution, file: str | PathLike[str], include_data: b
         "age": solution.age,
         "objective": solution.objective,
         "kkt_residual": solution.kkt_residual,
-        "extra": _pack_all("extra", solution.extra, arrays),
+        "extra": pack_all("extra", solution.extra, arrays),
     }
     _write(file, meta, arrays)
 
@@ -102,13 +139,12 @@ def _describe(kind: str, result: Path | Solution, include_data: bool) -> tuple[d
         "kind": kind,
         "model": {"name": bound.problem.name, "source": bound.problem.source},
         "backend": result.backend,
-        "options": _pack_all("options", result.options, arrays),
+        "options": pack_all("options", result.options, arrays),
         "sizes": {name: int(size) for name, size in bound.sizes.items()},
-        "labels": {
-            name: [_plain(mapping.negative), _plain(mapping.positive)] for name, mapping in bound.labels.items()
-        },
+        "labels": {name: [plain(mapping.negative), plain(mapping.positive)] for name, mapping in bound.labels.items()},
         "feature_names": {name: list(names) for name, names in bound.feature_names.items()},
         "origin": dict(bound.origin),
+        "notes": list(bound.notes),
         "scaling": sorted(bound.scaling),
         "layout": {
             name: [where.start, where.stop, list(bound.layout.shapes[name])]
@@ -116,53 +152,14 @@ def _describe(kind: str, result: Path | Solution, include_data: bool) -> tuple[d
         },
         "status": result.status.name,
         "message": result.message,
-        "statistics": {name: _plain(value) for name, value in result.statistics.items()},
-        "parameters": _pack_all("parameters", bound.parameters, arrays),
-        "data": _pack_all("data", bound.data, arrays) if include_data and bound.data else None,
+        "statistics": {name: plain(value) for name, value in result.statistics.items()},
+        "parameters": pack_all("parameters", bound.parameters, arrays),
+        "data": pack_all("data", bound.data, arrays) if include_data and bound.data else None,
     }
     for name, scaling in bound.scaling.items():
         arrays[f"scaling/{name}/mean"] = np.asarray(scaling.mean, float)
         arrays[f"scaling/{name}/deviation"] = np.asarray(scaling.deviation, float)
     return meta, arrays
-
-
-def _pack_all(prefix: str, values: Mapping[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
-    """Each value as plain JSON, or as a note on which arrays hold it; what can't be kept is named in a warning."""
-    packed: dict[str, Any] = {}
-    for name, value in values.items():
-        try:
-            packed[name] = _pack(f"{prefix}/{name}", value, arrays)
-        except TypeError:
-            text = f"{prefix} {name!r} is a {type(value).__name__}, which a result file can't hold; it was left out"
-            warnings.warn(SpdslWarning(text), stacklevel=4)
-    return packed
-
-
-def _pack(key: str, value: Any, arrays: dict[str, Any]) -> Any:
-    if hasattr(value, "tocsr"):
-        csr = value.tocsr()
-        arrays |= {f"{key}/data": csr.data, f"{key}/indices": csr.indices, f"{key}/indptr": csr.indptr}
-        return {"csr": [int(side) for side in csr.shape]}
-    if hasattr(value, "edges") and hasattr(value, "n_nodes"):
-        arrays |= {f"{key}/edges": np.asarray(value.edges), f"{key}/costs": np.asarray(value.costs, float)}
-        return {"graph": int(value.n_nodes)}
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufcU" and value.ndim > 0:
-        arrays[key] = value
-        return {"array": True}
-    if isinstance(value, tuple | list):
-        return {"list": [_pack(f"{key}/{i}", item, arrays) for i, item in enumerate(value)]}
-    if isinstance(value, Mapping):
-        return {"map": {str(name): _pack(f"{key}/{name}", item, arrays) for name, item in value.items()}}
-    return {"value": _plain(value)}
-
-
-def _plain(value: Any) -> Any:
-    """A value that JSON keeps exactly."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.item()
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise TypeError(f"{type(value).__name__} is not a plain value")
 
 
 def _write(file: str | PathLike[str], meta: dict[str, Any], arrays: dict[str, Any]) -> None:
@@ -280,9 +277,9 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> SavedResult:
         model_name=str(meta["model"]["name"]),
         source=str(meta["model"]["source"]),
         backend=str(meta["backend"]),
-        options=_unpack_all("options", meta["options"], arrays),
-        data=None if meta["data"] is None else _unpack_all("data", meta["data"], arrays),
-        parameters=_unpack_all("parameters", meta["parameters"], arrays),
+        options=unpack_all("options", meta["options"], arrays),
+        data=None if meta["data"] is None else unpack_all("data", meta["data"], arrays),
+        parameters=unpack_all("parameters", meta["parameters"], arrays),
         sizes={name: int(size) for name, size in meta["sizes"].items()},
         labels={name: LabelMapping(*pair) for name, pair in meta["labels"].items()},
         feature_names={name: tuple(names) for name, names in meta["feature_names"].items()},
@@ -298,10 +295,11 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> SavedResult:
         status=Status[meta["status"]],
         message=str(meta["message"]),
         statistics=dict(meta["statistics"]),
-        extra=_unpack_all("extra", meta.get("extra", {}), arrays),
+        extra=unpack_all("extra", meta.get("extra", {}), arrays),
         age=meta.get("age"),
         objective=float(meta.get("objective", "nan")),
         kkt_residual=meta.get("kkt_residual"),
+        notes=tuple(meta.get("notes", ())),
     )
 
 
@@ -326,28 +324,39 @@ def _critical_point(point: dict[str, Any]) -> CriticalPoint:
     )
 
 
-def _unpack_all(prefix: str, packed: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _unpack(f"{prefix}/{name}", value, arrays) for name, value in packed.items()}
+# --- results again -------------------------------------------------------------------------------------------------
 
 
-def _unpack(key: str, packed: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
-    if "csr" in packed:
-        import scipy.sparse
+def restored_path(saved: SavedResult, bound: BoundProblem) -> Path:
+    """The path of a file, without a branch: its back end resumes that."""
+    return Path(
+        bound=bound,
+        ages=saved.arrays["ages"],
+        nodes=saved.arrays["nodes"],
+        kkt_residuals=saved.arrays["kkt_residuals"],
+        status=saved.status,
+        backend=saved.backend,
+        message=saved.message,
+        history=saved.history,
+        statistics=saved.statistics,
+        stored_critical_points=saved.critical_points,
+        options=saved.options,
+    )
 
-        parts = (arrays[f"{key}/data"], arrays[f"{key}/indices"], arrays[f"{key}/indptr"])
-        return scipy.sparse.csr_array(parts, shape=tuple(packed["csr"]))
-    if "graph" in packed:
-        return SimpleNamespace(n_nodes=packed["graph"], edges=arrays[f"{key}/edges"], costs=arrays[f"{key}/costs"])
-    if "array" in packed:
-        return arrays[key]
-    if "list" in packed:
-        return tuple(_unpack(f"{key}/{i}", item, arrays) for i, item in enumerate(packed["list"]))
-    if "map" in packed:
-        return _unpack_all(key, packed["map"], arrays)
-    return packed["value"]
 
-
-def data_free(bound: BoundProblem, layout: Layout) -> BoundProblem:
-    """A bound problem of a file without data: only its layout, names and parameters are known."""
-    bound.__dict__["layout"] = layout
-    return bound
+def restored_solution(saved: SavedResult, bound: BoundProblem) -> Solution:
+    """The solution of a file."""
+    return Solution(
+        bound=bound,
+        x=saved.arrays["x"],
+        status=saved.status,
+        objective=saved.objective,
+        backend=saved.backend,
+        age=saved.age,
+        message=saved.message,
+        kkt_residual=saved.kkt_residual,
+        history=saved.history,
+        extra=saved.extra,
+        statistics=saved.statistics,
+        options=saved.options,
+    )

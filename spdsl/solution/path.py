@@ -179,8 +179,10 @@ class Path:
         UsageError
             For an unknown metric, or a model whose variables have one entry a sample.
         """
-        validation = upstairs("spdsl.model", "bind_validation")(self.bound, data, bind, arrays)
-        from spdsl.solution.select import select_age
+        from spdsl.solution.select import refuse_unknown, select_age
+
+        refuse_unknown(self)
+        validation = upstairs("spdsl.data", "rebind")(self.bound, arrays, data, bind)
 
         return select_age(self, validation, metric)
 

@@ -21,7 +21,7 @@ from spdsl.solution.path import Path
 from spdsl.solution.solution import Solution
 from spdsl.solution.upstairs import upstairs
 
-__all__ = ["METRICS", "Selection", "Validation", "select_age"]
+__all__ = ["METRICS", "Selection", "Validation", "refuse_unknown", "select_age"]
 
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 FEWEST_POINTS = 64
@@ -106,7 +106,7 @@ def select_age(path: Path, validation: BoundProblem, metric: Any = None) -> Sele
     UsageError
         For an unknown metric, or a model that says nothing on samples that it was not fitted to.
     """
-    _refuse_transductive(path)
+    refuse_unknown(path)
     name, measure = _metric(metric, path.bound)
 
     def curve(age: float) -> float:
@@ -242,7 +242,7 @@ def _metric(metric: Any, bound: BoundProblem) -> tuple[str, Metric]:
         near = nearest_name(str(metric), METRICS)
         raise UsageError(
             Diagnostic(
-                "SPL708",
+                "SPL707",
                 f"there is no metric called {metric!r}",
                 help=((f"did you mean {near!r}?",) if near else ())
                 + (f"the metrics are: {', '.join(METRICS)}, or a function of a Validation",),
@@ -251,7 +251,7 @@ def _metric(metric: Any, bound: BoundProblem) -> tuple[str, Metric]:
     if metric == "error" and not any(item.kind == "labels" for item in bound.problem.data):
         raise UsageError(
             Diagnostic(
-                "SPL708",
+                "SPL707",
                 "the metric 'error' counts wrong signs, and this model has no data of type labels",
                 help=("use the validation loss: leave `metric` out",),
             )
@@ -259,11 +259,17 @@ def _metric(metric: Any, bound: BoundProblem) -> tuple[str, Metric]:
     return str(metric), METRICS[metric]
 
 
-def _refuse_transductive(path: Path) -> None:
-    """A variable with one entry a sample says nothing on other samples."""
+def refuse_unknown(path: Path) -> None:
+    """Refuse a path that says nothing on samples that it was not fitted to.
+
+    Raises
+    ------
+    UsageError
+        When a variable has one entry a sample, when there is no loss, or when the data were not kept.
+    """
     loss = path.bound.problem.loss
     if loss is None:
-        raise UsageError(Diagnostic("SPL708", "this model has no loss, so validation data say nothing on its ages"))
+        raise UsageError(Diagnostic("SPL707", "this model has no loss, so validation data say nothing on its ages"))
     if not path.bound.data:
         raise UsageError(
             Diagnostic(
@@ -276,7 +282,7 @@ def _refuse_transductive(path: Path) -> None:
         if variable.kind != "rkhs" and loss.rows in variable.dims and not loss.rows.isdigit():
             raise UsageError(
                 Diagnostic(
-                    "SPL708",
+                    "SPL707",
                     f"variable `{variable.name}` has one entry a sample ({loss.rows} of them), so it says nothing on "
                     "samples that it was not fitted to",
                 )
@@ -287,7 +293,7 @@ def _refuse_transductive(path: Path) -> None:
         if name == "precomputed":
             raise DataError(
                 Diagnostic(
-                    "SPL708",
+                    "SPL707",
                     f"`{term.variable}` has a precomputed kernel, which is known at the training samples only",
                     help=("use a kernel that can be computed, such as rbf(gamma)",),
                 )

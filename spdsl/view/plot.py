@@ -53,7 +53,7 @@ def plot_path(
 
     chosen = _theme(theme)
     if scale not in ("auto", "log", "linear"):
-        raise UsageError(Diagnostic("SPL709", f"scale can't be {scale!r}", help=("one of: auto, log, linear",)))
+        raise UsageError(Diagnostic("SPL708", f"scale can't be {scale!r}", help=("one of: auto, log, linear",)))
     with themed(chosen):
         return path_figure(path, chosen, scale, width, height)
 
@@ -94,7 +94,7 @@ def save_figure(figure: Any, file: str | PathLike[str], dpi: float = 160) -> Non
     if ending not in FORMATS:
         what = f"the ending .{ending}" if ending else "a name without an ending"
         raise UsageError(
-            Diagnostic("SPL709", f"{name}: {what} names no picture format", help=(f"one of: {', '.join(FORMATS)}",))
+            Diagnostic("SPL708", f"{name}: {what} names no picture format", help=(f"one of: {', '.join(FORMATS)}",))
         )
     metadata = {"Date": None} if ending in ("svg", "pdf", "eps") and ending != "pdf" else None
     try:
@@ -105,5 +105,5 @@ def save_figure(figure: Any, file: str | PathLike[str], dpi: float = 160) -> Non
 
 def _theme(name: str) -> Theme:
     if name not in THEMES:
-        raise UsageError(Diagnostic("SPL709", f"there is no theme {name!r}", help=("one of: light, dark",)))
+        raise UsageError(Diagnostic("SPL708", f"there is no theme {name!r}", help=("one of: light, dark",)))
     return THEMES[name]

@@ -128,8 +128,6 @@ def selection_figure(selection: Selection, theme: Theme, width: float) -> Any:
     axis.set_xlabel("age λ")
     name = "validation loss (mean)" if selection.metric == "mean" else f"validation {selection.metric}"
     axis.set_ylabel(name)
-    axis.set_title(
-        f"best age {selection.age:.6g}: {selection.value:.6g}, with {selection.in_share:.0%} of the training samples in",
-        pad=6,
-    )
+    share = f"{selection.in_share:.0%} of the training samples in"
+    axis.set_title(f"best age {selection.age:.6g}: {selection.value:.6g}, with {share}", pad=6)
     return figure

@@ -1,0 +1,378 @@
+"""`Model`: a model file from text to certified answer; the whole story in one place.
+
+In: a `.spl` file or text, data, options. Out: a `Solution` or a `Path`, what was derived, and certificates.
+
+    text --compile--> Problem --bind data--> BoundProblem --back end--> Solution | Path --certify--> Certificate
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+from spdsl.diagnostics import Diagnostic, SpdslWarning, UsageError, nearest_name, render
+from spdsl.problem import BoundProblem, Problem
+from spdsl.solution import Path, Solution, Status
+
+__all__ = ["Model", "load", "load_result", "parse"]
+
+ProgressBar = bool | Callable[[float, str], None] | None
+
+
+def load(path: str | PathLike[str]) -> Model:
+    """Read and compile a model file.
+
+    Raises
+    ------
+    ModelError
+        With every complaint about the file, each with its place and mend.
+    """
+    from spdsl.language import load_source
+
+    return parse(load_source(path).text, name=os.fspath(path))
+
+
+def parse(text: str, name: str = "model") -> Model:
+    """Compile a model's text; `name` stands for the file in messages.
+
+    Raises
+    ------
+    ModelError
+        With every complaint about the text, each with its place and mend.
+    """
+    from spdsl.compiler import compile_text
+
+    return Model(compile_text(text, name))
+
+
+class Model:
+    """A compiled model.
+
+    Attributes
+    ----------
+    problem : Problem
+        Its canonical form.
+    name, text : str
+        The file's name and content.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def __repr__(self) -> str:
+        return f"<spdsl.Model {self.name}: {', '.join(self._ingredients())}>"
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.problem.name
+
+    @property
+    def text(self) -> str:
+        """The model as written."""
+        return self.problem.source
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the language has to say of the model that is no error."""
+        return tuple(getattr(self.problem, "warnings", ()))
+
+    def solve(
+        self,
+        data: Any = None,
+        *,
+        bind: Mapping[str, Any] | Sequence[str] | None = None,
+        backend: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        standardize: str | Iterable[str] = (),
+        seed: int | None = None,
+        time_limit: float | None = None,
+        progress: ProgressBar = None,
+        callback: Callable[[Any], bool | None] | None = None,
+        **values: Any,
+    ) -> Solution | Path:
+        """Solve the model.
+
+        Parameters
+        ----------
+        data : path, data frame, mapping, or a sequence of these, optional
+            Files (CSV, TSV, Parquet, NPZ, NPY, LIBSVM, edge lists) or frames whose parts bind by name.
+        bind : mapping or sequence of "NAME=SOURCE", optional
+            Says outright what binds to a name: ``{"y": "target"}``.
+        backend : str, optional
+            A back end's name, instead of the model's own or the first that can solve it.
+        options, parameters : mapping, optional
+            The back end's options and the model's parameters by name. Both may also be given as keywords, as long as a
+            name can mean one thing only.
+        standardize : name or names, optional
+            Data to bring to mean 0 and standard deviation 1, column by column.
+        seed : int, optional
+            Of every random draw.
+        time_limit : float, optional
+            Seconds after which the run ends with what it has reached.
+        progress : bool or callable, optional
+            True shows a bar on a terminal; a function is called with a fraction and a few words.
+        callback : callable, optional
+            Called with the back end's state after each step; returning True stops the run.
+        **values
+            Data, parameters and options by name: ``X=X, y=y, alpha=0.1``.
+
+        An option given here comes before the one in the model's ``solve`` statement, and that before the default.
+
+        Returns
+        -------
+        Path
+            For ages in an interval.
+        Solution
+            For a fixed age or a model without ages.
+
+        Raises
+        ------
+        DataError
+            With every complaint about the data.
+        UsageError
+            For an unknown name, or one that means two things.
+        SolverError
+            When no back end can solve the model; every reason is told.
+
+        Warns
+        -----
+        SpdslWarning
+            On what the language, the binding of data or the back end has to say that is no error.
+        """
+        from spdsl.data import bind as bind_data
+        from spdsl.solvers.dispatch import check_options, pick
+        from spdsl.solvers.driver import run
+
+        chosen = pick(self.problem, backend)
+        known_options = [item.name for item in chosen.option_help()]
+        sorted_out = _sort_values(self.problem, known_options, chosen.name, values)
+        bound = bind_data(
+            self.problem,
+            arrays=sorted_out.data,
+            data=data,
+            bindings=bind,
+            parameters=_merged("parameter", sorted_out.parameters, parameters),
+            standardize=[standardize] if isinstance(standardize, str) else list(standardize),
+        )
+        wanted = _merged("option", sorted_out.options, options)
+        wanted |= {name: value for name, value in (("seed", seed), ("time_limit", time_limit)) if value is not None}
+        checked = check_options(chosen, {**self._requested(bound, chosen.name), **wanted})
+        self._warn(bound)
+        with _progress(progress) as told:
+            result = run(chosen, bound, checked, told, callback)
+        if not result.status.ok and result.status is not Status.INTERRUPTED:
+            _warn(f"{result.status.value}{': ' + result.message if result.message else ''}")
+        return result
+
+    def check(self, result: Solution | Path, ages: Iterable[float] | None = None, **options: Any) -> Any:
+        """Hold a result against CVX: objective, feasibility, KKT residual, distance to the optimum of the w-problem.
+
+        Parameters
+        ----------
+        ages : iterable of float, optional
+            For a path: the ages to check; some over its whole range unless given.
+
+        Returns
+        -------
+        spdsl.reference.Certificate
+            Prints as a table; ``bool(certificate)`` says whether everything holds.
+        """
+        from spdsl.reference import certify
+
+        return certify(result, ages=None if ages is None else [float(age) for age in ages], **options)
+
+    def explain(self, format: str = "text") -> Any:
+        """What was derived, which back end solves it, and for each other one why not.
+
+        Parameters
+        ----------
+        format : {"text", "latex", "html"}
+
+        Returns
+        -------
+        spdsl.view.explain.Explanation
+            ``str()`` and ``print()`` give the text; a notebook shows it as a page.
+        """
+        from spdsl.view.explain import explain
+
+        return explain(self.problem, format)
+
+    def format(self) -> str:
+        """The model in the one canonical layout."""
+        from spdsl.language import format_text
+
+        return format_text(self.text, self.name)
+
+    def _requested(self, bound: BoundProblem, backend: str) -> dict[str, Any]:
+        """The options of the model's ``solve`` statement, when it names this back end."""
+        request = self.problem.request
+        if request is None or request.backend != backend:
+            return {}
+        return {name: _value(option, bound) for name, option in request.options.items()}
+
+    def _warn(self, bound: BoundProblem) -> None:
+        for item in self.warnings:
+            _warn(render(item))
+        for note in bound.notes:
+            _warn(note)
+
+    def _ingredients(self) -> list[str]:
+        problem = self.problem
+        found = ["loss"] if problem.loss is not None else []
+        count = len(problem.regularizers)
+        found += [f"{count} regularizer{'s' * (count > 1)}"] if count else []
+        found += [f"self-paced {problem.self_paced.name}"] if problem.self_paced is not None else []
+        count = len(problem.constraints)
+        return found + ([f"{count} constraint{'s' * (count > 1)}"] if count else [])
+
+
+# --- results from files --------------------------------------------------------------------------------------------
+
+
+def load_result(file: str | PathLike[str]) -> Solution | Path:
+    """Read what `Path.save` or `Solution.save` (or ``spdsl solve --out``) wrote.
+
+    A path that was saved with its data answers exactly at every age again.
+
+    Raises
+    ------
+    UsageError
+        When the file is missing, damaged, not of spdsl, or of a newer version.
+    """
+    from spdsl.compiler import compile_text
+    from spdsl.solution.files import read_result, restored_path, restored_solution
+    from spdsl.solvers.dispatch import get
+
+    saved = read_result(file)
+    bound = saved.bound(compile_text(saved.source, saved.model_name), _graph)
+    if saved.kind == "solution":
+        return restored_solution(saved, bound)
+    path = restored_path(saved, bound)
+    return replace(path, branch=get(saved.backend).resume(bound, path) if saved.data is not None else None)
+
+
+def _graph(**parts: Any) -> Any:
+    from spdsl.data import Graph
+
+    return Graph(**parts)
+
+
+# --- keywords ------------------------------------------------------------------------------------------------------
+
+
+class _Sorted:
+    """Keyword values by what they are."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, Any] = {}
+        self.parameters: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}
+
+
+def _sort_values(problem: Problem, options: Sequence[str], backend: str, values: Mapping[str, Any]) -> _Sorted:
+    """Tell data, parameters and options apart by name; all complaints together."""
+    found = _Sorted()
+    data = [item.name for item in problem.data]
+    parameters = [item.name for item in problem.parameters]
+    sizes = [dim for item in (*problem.data, *problem.variables) for dim in item.dims if not dim.isdigit()]
+    complaints: list[Diagnostic] = []
+    for name, value in values.items():
+        places = [
+            (what, target)
+            for what, target, names in (
+                ("data", found.data, data),
+                ("parameters", found.parameters, parameters),
+                ("options", found.options, options),
+                ("data", found.data, sizes),
+            )
+            if name in names
+        ]
+        if len(places) == 1:
+            places[0][1][name] = value
+        elif places:
+            mends = " or ".join(f"{what}={{'{name}': ...}}" for what, _ in places)
+            complaints.append(
+                Diagnostic(
+                    "SPL706",
+                    f"`{name}` is among the model's {places[0][0]} and among the options of `{backend}`",
+                    help=(f"say which is meant: {mends}",),
+                )
+            )
+        else:
+            complaints.append(_unknown(name, problem, [*data, *parameters, *sizes], options, backend))
+    if complaints:
+        raise UsageError(complaints)
+    return found
+
+
+KEYWORDS = (
+    "data",
+    "bind",
+    "backend",
+    "options",
+    "parameters",
+    "standardize",
+    "seed",
+    "time_limit",
+    "progress",
+    "callback",
+)
+
+
+def _unknown(name: str, problem: Problem, names: Sequence[str], options: Sequence[str], backend: str) -> Diagnostic:
+    near = nearest_name(name, [*names, *options, *KEYWORDS])
+    if any(item.name == name for item in problem.variables):
+        helps: tuple[str, ...] = (f"`{name}` is a variable: it is what gets solved for",)
+    else:
+        helps = (f"did you mean `{near}`?",) if near else ()
+    listed = ", ".join(dict.fromkeys(names)) or "neither data nor parameters"
+    return Diagnostic(
+        "SPL706",
+        f"`{name}` is neither data nor a parameter of the model, nor an option of `{backend}`",
+        help=(*helps, f"the model has {listed}; `{backend}` takes {', '.join(options)}"),
+    )
+
+
+def _merged(what: str, keywords: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    twice = sorted(set(keywords) & set(given or {}))
+    if twice:
+        raise UsageError(Diagnostic("SPL706", f"{what} `{twice[0]}` is given twice", help=("give it once",)))
+    return {**keywords, **(given or {})}
+
+
+def _value(option: Any, bound: BoundProblem) -> Any:
+    """An option of the ``solve`` statement: expressions over parameters and sizes become numbers."""
+    from spdsl.problem import Call, Name, Number
+
+    if isinstance(option, Number | Name | Call):
+        value = bound.evaluate(option)
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(option, tuple) and len(option) == 3:
+        name, arguments, keywords = option
+        return (
+            name,
+            tuple(_value(item, bound) for item in arguments),
+            {key: _value(item, bound) for key, item in keywords.items()},
+        )
+    return option
+
+
+def _progress(wanted: ProgressBar) -> Any:
+    from contextlib import nullcontext
+
+    if wanted is True:
+        from spdsl.view.progress import progress_bar
+
+        return progress_bar()
+    return nullcontext(wanted or None)
+
+
+def _warn(text: str) -> None:
+    """A warning at the line that called `Model.solve`."""
+    warnings.warn(SpdslWarning(text), stacklevel=3)

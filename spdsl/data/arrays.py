@@ -7,7 +7,7 @@ Nothing given is modified; a float64 array in C order is shared, not copied.
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -87,8 +87,8 @@ def to_array(value: Any, spot: Spot, complaints: Complaints) -> Any:
     if is_sparse(value):
         return value.toarray()  # only for vectors and scalars: matrices go through `to_csr`
     if isinstance(value, np.ma.MaskedArray):
-        numeric = value.dtype.kind in "biuf"
-        return value.astype(float).filled(np.nan) if numeric else np.asarray(value.filled())
+        masked: Any = value.astype(float) if value.dtype.kind in "biuf" else value
+        return np.asarray(masked.filled(np.nan) if value.dtype.kind in "biuf" else masked.filled())
     try:
         array = np.asarray(value)
     except (ValueError, TypeError, RuntimeError) as error:
@@ -271,4 +271,4 @@ def _lengths(value: Any) -> list[int] | None:
     if not isinstance(value, (list, tuple)):
         return None
     lengths = [len(item) if hasattr(item, "__len__") else 0 for item in value]
-    return cast("list[int]", lengths) if len(set(lengths)) > 1 else None
+    return lengths if len(set(lengths)) > 1 else None

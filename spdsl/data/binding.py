@@ -6,17 +6,17 @@ The rules, first to last:
 
 1. An argument or a `NAME=SOURCE` binds outright.
 2. A table's column, an NPZ key or a file named like a declared name binds to it.
-3. A table's remaining numeric columns, in order, bind to the one declared matrix with as many rows. Columns of text are left
-   out (a note says so); a column counts as numeric when at least half of its cells are numbers, and then a cell that is none
-   is an error.
-4. A LIBSVM file binds to the one declared matrix and the one declared vector or labels; an edge list to the one graph; a
-   lone array to the one declared datum of its dimension.
+3. A table's remaining numeric columns, in order, bind to the one declared matrix with as many rows. Columns of text are
+   left out (a note says so); a column counts as numeric when at least half of its cells are numbers, and then a cell
+   that is none is an error.
+4. A LIBSVM file binds to the one declared matrix and the one declared vector or labels; an edge list to the one graph;
+   a lone array to the one declared datum of its dimension.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ class _Work:
     values: dict[str, Any] = field(default_factory=dict)
     labels: dict[str, LabelMapping] = field(default_factory=dict)
     names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    reading_failed: bool = False
 
 
 def bind(
@@ -61,12 +62,14 @@ def bind(
     ----------
     problem : Problem
     arrays : mapping, optional
-        Values by name: NumPy arrays, lists, SciPy sparse matrices (any format; kept sparse, as CSR), data frames, series,
-        graphs, numbers. A parameter's or a free size's name may be among them.
+        Values by name: NumPy arrays, lists, SciPy sparse matrices (any format; kept sparse, as CSR), data frames,
+        series, graphs, numbers. A parameter's or a free size's name may be among them.
     data : path, data frame, mapping, or a sequence of these, optional
-        Files (CSV, TSV, Parquet, NPZ, NPY, LIBSVM, edge lists; also ``.gz``) or frames whose parts bind by the rules above.
+        Files (CSV, TSV, Parquet, NPZ, NPY, LIBSVM, edge lists; also ``.gz``) or frames whose parts bind by the rules
+        above.
     bindings : mapping or sequence of "NAME=SOURCE", optional
-        SOURCE is a column, several (``a,b,c`` or ``a:c``), ``file.csv:column``, ``file.npy``, ``file.npz:key``, a number.
+        SOURCE is a column, several (``a,b,c`` or ``a:c``), ``file.csv:column``, ``file.npy``, ``file.npz:key``, a
+        number; see `spdsl.data.sources`.
     parameters : mapping, optional
         Values that replace the parameters' defaults: numbers, numeric text, arrays for vectors.
     standardize : names, optional
@@ -88,8 +91,8 @@ def rebind(
 ) -> BoundProblem:
     """Other data for the same model: same parameters' values, label mapping, scaling and column count.
 
-    Data that are not given anew are kept when they share no size with those that are (a graph, a vector of weights over the
-    columns). An rkhs variable is expanded at the new points, so predictions of a fitted kernel model need
+    Data that are not given anew are kept when they share no size with those that are (a graph, a vector of weights over
+    the columns). An rkhs variable is expanded at the new points, so predictions of a fitted kernel model need
     ``bound.gram(variable, rows)`` with the old one.
 
     Raises
@@ -116,6 +119,7 @@ def _bind(
         from spdsl.data.sources import take_bindings
 
         work.contents = read_contents(problem, data, work.complaints)
+        work.reading_failed = bool(work.complaints.diagnostics)
         taken = take_bindings(problem, bindings or {}, work.contents, work.candidates, work.complaints)
         for name, candidate in taken.items():
             _place(work, name, candidate)
@@ -146,7 +150,7 @@ def _bind(
     return standardize_bound(bound, wanted) if wanted else bound
 
 
-# -- what the caller says outright ---------------------------------------------------------------------------------------
+# -- what the caller says outright -----------------------------------------------------------------------------------
 
 
 def _take_arguments(work: _Work, arrays: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
@@ -199,7 +203,7 @@ def _place(work: _Work, name: str, candidate: Candidate) -> None:
 
 
 def _sizes_of(problem: Problem) -> set[str]:
-    owners = (*problem.data, *problem.parameters, *problem.variables)
+    owners: list[Any] = [*problem.data, *problem.parameters, *problem.variables]
     return {dim for item in owners for dim in item.dims if not dim.isdigit()}
 
 
@@ -210,17 +214,19 @@ def _move_parameters(work: _Work) -> None:
         work.parameters.setdefault(name, work.candidates.pop(name).value)
 
 
-# -- conversion ----------------------------------------------------------------------------------------------------------
+# -- conversion ------------------------------------------------------------------------------------------------------
 
 
 def _convert_all(work: _Work, earlier: BoundProblem | None) -> None:
-    """Graphs last: their nodes are the columns of other data."""
-    ordered = sorted(work.problem.data, key=lambda item: item.kind == "graph")
+    """LIBSVM features after what may fix their width, graphs last: their nodes are the columns of other data."""
+    ordered = sorted(work.problem.data, key=lambda item: _turn(item, work.candidates.get(item.name)))
     for declaration in ordered:
         name = declaration.name
         candidate = work.candidates.get(name)
         if candidate is None:
             continue
+        if candidate.open_width and len(declaration.dims) == 2:
+            candidate = _widened(candidate, _declared_width(work, declaration, earlier))
         n_nodes, node_names = _nodes(work, declaration)
         mapping = None if earlier is None else earlier.labels.get(name)
         found = convert(declaration, candidate, work.complaints, mapping, n_nodes, node_names)
@@ -233,6 +239,27 @@ def _convert_all(work: _Work, earlier: BoundProblem | None) -> None:
             work.names[name] = found.names
         for axis, (dim, length) in enumerate(zip(declaration.dims, _shape(found.value))):
             work.sizes.unify(dim, length, name, candidate.source, axis, work.complaints)
+
+
+def _turn(declaration: DataDeclaration, candidate: Candidate | None) -> int:
+    return 2 if declaration.kind == "graph" else int(candidate is not None and candidate.open_width)
+
+
+def _declared_width(work: _Work, declaration: DataDeclaration, earlier: BoundProblem | None) -> int:
+    """How many columns a LIBSVM file stands for, where other data or the model say so; 0 otherwise."""
+    dim = declaration.dims[1]
+    if earlier is not None:
+        return earlier.dimension(dim)
+    return work.sizes.known(dim) or 0
+
+
+def _widened(candidate: Candidate, width: int) -> Candidate:
+    """A LIBSVM file leaves out zeros, so its last columns may not show."""
+    if width <= candidate.value.shape[1]:
+        return candidate
+    matrix = candidate.value.tocsr(copy=True)
+    matrix.resize(matrix.shape[0], width)
+    return replace(candidate, value=matrix)
 
 
 def _shape(value: Any) -> tuple[int, ...]:
@@ -255,16 +282,19 @@ def _nodes(work: _Work, declaration: DataDeclaration) -> tuple[int | None, tuple
 def _complain_of_unbound(work: _Work) -> None:
     for declaration in work.problem.data:
         name = declaration.name
-        if name in work.candidates or _already_complained(work, name):
+        if name in work.candidates or work.reading_failed or _already_complained(work, name):
             continue
         offered = list(dict.fromkeys(part for content in work.contents for part in content.part_names))
         helps: list[str] = []
         if offered:
-            near = nearest_name(name, offered)
+            near = next((part for part in offered if part.lower() == name.lower()), None)
+            if near is None and len(name) > 2:
+                near = nearest_name(name, offered)
             helps.append(f"say which: `--bind {name}={near or 'COLUMN'}`; the data offer {listed(offered)}")
         else:
             helps.append(
-                f"give it: `solve(..., {name}=...)` in Python, `--data FILE` or `--bind {name}=FILE` on the command line"
+                f"give it: `solve(..., {name}=...)` in Python, `--data FILE` or `--bind {name}=FILE` "
+                "on the command line"
             )
         work.complaints.add(
             "SPL413", f"nothing is bound to `{name}`, declared {declared_text(declaration)}", help=helps
@@ -273,10 +303,11 @@ def _complain_of_unbound(work: _Work) -> None:
 
 def _already_complained(work: _Work, name: str) -> bool:
     """A datum whose binding failed has its complaint; saying that it is unbound too would only distract."""
-    return any(f"`{name}`" in item.message or name in item.place for item in work.complaints.diagnostics)
+    marks = (f"`{name}`", f"`{name}=")
+    return any(mark in item.message + item.place for item in work.complaints.diagnostics for mark in marks)
 
 
-# -- other data for the same model ---------------------------------------------------------------------------------------
+# -- other data for the same model -----------------------------------------------------------------------------------
 
 
 def _keep_earlier(work: _Work, earlier: BoundProblem) -> None:
@@ -307,8 +338,6 @@ def _compare_columns(work: _Work, earlier: BoundProblem) -> None:
 
 
 def _scale_alike(bound: BoundProblem, earlier: BoundProblem) -> BoundProblem:
-    from dataclasses import replace
-
     if not earlier.scaling:
         return bound
     data = {

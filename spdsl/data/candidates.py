@@ -30,6 +30,7 @@ class Candidate:
     source: str = ""
     detail: str = ""
     names: tuple[str, ...] = ()
+    open_width: bool = False  # a LIBSVM file: columns behind its last one are zero, however many there are
 
     @property
     def origin(self) -> str:
@@ -80,6 +81,8 @@ def convert(
     names = candidate.names or (candidate.value.names if isinstance(candidate.value, Columns) else ())
     spot = Spot(declaration.name, declared_text(declaration), candidate.source, tuple(names))
     value = candidate.value
+    if value is None and candidate.source:
+        return None  # a file's array that couldn't be loaded: its complaint is made
     if value is None:
         complaints.add("SPL413", f"`{declaration.name}` is None", help=[f"give it: it is declared {spot.declared}"])
         return None

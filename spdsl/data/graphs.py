@@ -1,8 +1,8 @@
 """Graphs for `graph(p)`: nodes are the coordinates of a vector, edges carry costs.
 
 In: edge lists, adjacency matrices, networkx graphs, grids. Out: `Graph`, simple and undirected.
-The rule for edges that a simple graph can't hold: self-loops are dropped, and of parallel edges (the two directions count
-as parallel) the cheapest stays, because no tree would use another. How many went is kept in `dropped`.
+The rule for edges that a simple graph can't hold: self-loops are dropped, and of parallel edges (the two directions
+count as parallel) the cheapest stays, because no tree would use another. How many went is kept in `dropped`.
 """
 
 from __future__ import annotations
@@ -65,6 +65,12 @@ class EdgeList:
     lines: Any = None
     n_nodes: int | None = None
     names: tuple[str, ...] | None = None
+    stem: str = ""
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """What `NAME=SOURCE` can refer to: nothing, the list is one whole."""
+        return ()
 
     def where(self, k: int) -> str:
         """The place of edge k."""
@@ -100,8 +106,8 @@ def to_graph(
 
     Parameters
     ----------
-    value : Graph, EdgeList, networkx graph, square matrix (dense or SciPy sparse; non-zero entries are costs), array (E, 2) of
-        node ids, or a tuple ``(edges, costs)`` or ``(n_nodes, edges, costs)``
+    value : Graph, EdgeList, networkx graph, square matrix (dense or SciPy sparse; non-zero entries are costs), array
+        (E, 2) of node ids, or a tuple ``(edges, costs)`` or ``(n_nodes, edges, costs)``
     n_nodes : int, optional
         The size that other data fix; used where the value doesn't say.
     node_names : sequence of str, optional
@@ -254,8 +260,8 @@ def _as_edge_list(value: Any, spot: Spot, complaints: Complaints) -> EdgeList | 
             f"`{spot.name}` is declared {spot.declared}, but it is {_described(value, array)}",
             spot.place,
             [
-                "a graph is an array (E, 2) of node ids, a tuple (edges, costs) or (n_nodes, edges, costs), a square SciPy "
-                "matrix, a networkx graph, or `spdsl.grid(h, w)`"
+                "a graph is an array (E, 2) of node ids, a tuple (edges, costs) or (n_nodes, edges, costs), a square "
+                "SciPy matrix, a networkx graph, or `spdsl.grid(h, w)`"
             ],
         )
         return None

@@ -1,7 +1,8 @@
 """Maps two classes to -1 and +1, and reports the mapping.
 
 In: numbers, booleans or text, one per sample. Out: float64 labels and a `LabelMapping`.
-The classes -1/+1, 0/1, False/True keep their order; any other two are put in ascending (alphabetical) order, the first to -1.
+The classes -1/+1, 0/1, False/True keep their order; any other two are put in ascending (alphabetical) order, the first
+to -1.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def map_labels(
 
 def _missing(values: Any) -> np.ndarray[Any, np.dtype[np.bool_]]:
     if values.dtype.kind == "f":
-        return np.isnan(values)
+        return np.asarray(np.isnan(values))
     if values.dtype.kind in "OUST":
         return np.array([_is_missing(item) for item in values.tolist()], dtype=bool)
     return np.zeros(values.shape, dtype=bool)

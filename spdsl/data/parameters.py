@@ -35,7 +35,7 @@ def bind_parameters(problem: Problem, given: Mapping[str, Any], sizes: Sizes, co
 
 def complain_of_unknown(name: str, problem: Problem, complaints: Complaints, what: str = "a value") -> None:
     """A name that the model declares neither as data nor as a parameter."""
-    known = [item.name for item in (*problem.data, *problem.parameters)]
+    known = [item.name for item in problem.data] + [item.name for item in problem.parameters]
     near = nearest_name(name, known)
     is_variable = any(item.name == name for item in problem.variables)
     helps = [f"did you mean `{near}`?"] if near else []

@@ -49,7 +49,7 @@ class Sizes:
 
     def require(self, problem: Problem, complaints: Complaints) -> None:
         """Complain about every size that a variable uses and no datum mentions (one that failed has its complaint)."""
-        mentioned = {dim for item in (*problem.data, *problem.parameters) for dim in item.dims}
+        mentioned = {dim for dims in _declared_dims(problem) for dim in dims}
         used: dict[str, str] = {}
         for variable in problem.variables:
             for dim in variable.dims:
@@ -61,6 +61,10 @@ class Sizes:
                     f"no datum fixes the size `{dim}` of `{owner}`",
                     help=[f"use a size of the data, write a number, or give it like a parameter: `{dim}=10`"],
                 )
+
+
+def _declared_dims(problem: Problem) -> list[tuple[str, ...]]:
+    return [item.dims for item in problem.data] + [item.dims for item in problem.parameters]
 
 
 def _named(datum: str, source: str) -> str:

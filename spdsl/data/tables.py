@@ -1,7 +1,7 @@
-"""Tables of named columns, the common form of CSV, Parquet and data frames; and vectors and matrices made of their columns.
+"""Tables of named columns, the common form of CSV, Parquet and data frames; vectors and matrices made of their columns.
 
-In: columns as a reader left them, with each flawed cell noted. Out: float64 arrays, or complaints about the cells of the
-columns that are used (flaws in columns that nothing uses are nobody's trouble).
+In: columns as a reader left them, with each flawed cell noted. Out: float64 arrays, or complaints about the cells of
+the columns that are used (flaws in columns that nothing uses are nobody's trouble).
 """
 
 from __future__ import annotations
@@ -73,6 +73,11 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """What `NAME=SOURCE` can refer to."""
+        return self.names
 
     def index(self, name: str) -> int | None:
         """The position of a column."""

@@ -1,0 +1,162 @@
+"""Verdicts of convexity for losses, regularizers and constraints, and where to point when there is none.
+
+In: a typed expression. Out: CONVEX with what it rests on (data that must be >= 0, signs of parameters), or a place
+and a reason. What the rules can't decide is not thereby wrong: a loss of one predictor is left to the compiler, which
+derives its pieces; everything else needs `assume convex`.
+"""
+
+from __future__ import annotations
+
+from spdsl.language.complaints import Complaints
+from spdsl.language.elaborate import Elaborator
+from spdsl.language.printer import shown
+from spdsl.language.record import Record
+from spdsl.language.rules import is_concave, is_convex, is_flat
+from spdsl.language.scope import Scope
+from spdsl.language.tree import Chain, Expression, Unary, children
+from spdsl.language.types import Curvature, Kind, Sign, Type
+
+__all__ = ["Blame", "Rests", "blame", "is_bilinear", "rests_on"]
+
+
+class Blame(Record):
+    """The sub-expression that breaks convexity, and why."""
+
+    node: Expression
+    reason: str
+
+
+class Rests(Record):
+    """What a verdict rests on."""
+
+    nonnegative: frozenset[str]
+    signs: dict[str, Sign]
+
+
+def blame(elaborator: Elaborator, node: Expression, concave_wanted: bool = False) -> Blame:
+    """The smallest sub-expression at which convexity (or concavity) is lost."""
+    wanted = Curvature.CONCAVE if concave_wanted else Curvature.CONVEX
+    fits = is_concave if concave_wanted else is_convex
+    while True:
+        type_ = elaborator.types[id(node)]
+        if isinstance(node, Chain) and node.operators[0] in "+-":
+            step = _wrong_term(elaborator, node, wanted)
+        elif isinstance(node, Unary):
+            step = (node.operand, node.operator == "-")
+        else:
+            step = None
+        if step is not None:
+            node, turned = step
+            if turned:
+                wanted = Curvature.CONVEX if wanted is Curvature.CONCAVE else Curvature.CONCAVE
+                fits = is_concave if wanted is Curvature.CONCAVE else is_convex
+            continue
+        if type_.curvature is not Curvature.UNKNOWN:
+            return Blame(node, f"`{shown(node)}` is {type_.curvature.value}{_needed(wanted)}")
+        if id(node) in elaborator.reasons:
+            return Blame(node, elaborator.reasons[id(node)])
+        unknown = [c for c in children(node) if _curvature(elaborator, c) is Curvature.UNKNOWN]
+        if not unknown:
+            return Blame(node, f"its curvature is not known{'' if fits(type_.curvature) else _needed(wanted)}")
+        node = unknown[0]
+
+
+def _needed(wanted: Curvature) -> str:
+    return f", and {wanted.value} is needed here"
+
+
+def _wrong_term(elaborator: Elaborator, node: Chain, wanted: Curvature) -> tuple[Expression, bool] | None:
+    """The first term of a sum that is not as wanted, and whether a minus stands before it."""
+    for index, operand in enumerate(node.operands):
+        turned = index > 0 and node.operators[index - 1] == "-"
+        curvature = _curvature(elaborator, operand)
+        target = wanted
+        if turned:
+            target = Curvature.CONVEX if wanted is Curvature.CONCAVE else Curvature.CONCAVE
+        if not (is_convex if target is Curvature.CONVEX else is_concave)(curvature):
+            return operand, turned
+    return None
+
+
+def _curvature(elaborator: Elaborator, node: Expression) -> Curvature:
+    type_ = elaborator.types.get(id(node))
+    return Curvature.CONSTANT if type_ is None else type_.curvature
+
+
+def is_bilinear(elaborator: Elaborator, node: Expression) -> bool:
+    """Whether a product is of two affine factors in different variables: that is never convex."""
+    if not isinstance(node, Chain) or node.operators[0] in "+-" or "/" in node.operators:
+        return False
+    varying = [t for t in (elaborator.types.get(id(part)) for part in node.operands) if t is not None and t.variables]
+    if len(varying) != 2 or not all(is_flat(t.curvature) for t in varying):
+        return False
+    return not varying[0].variables & varying[1].variables
+
+
+def rests_on(elaborator: Elaborator, written: Expression, type_: Type, concave_wanted: bool = False) -> Rests | None:
+    """What has to hold for the expression to be convex by the rules (or concave); None when they don't reach it."""
+    fits = is_concave if concave_wanted else is_convex
+    nonnegative: frozenset[str] = frozenset()
+    if not fits(type_.curvature):
+        found = _needed_data(elaborator, written, type_, concave_wanted)
+        if found is None:
+            return None
+        nonnegative = found
+    signs: dict[str, Sign] = {}
+    if type_.parameters and not is_flat(type_.curvature):
+        signs = _needed_signs(elaborator, written, type_, nonnegative, concave_wanted)
+    return Rests(nonnegative, signs)
+
+
+def _probe(
+    elaborator: Elaborator, written: Expression, nonnegative: frozenset[str], unsigned: frozenset[str]
+) -> Curvature:
+    """The curvature under other assumptions, without touching the model's own types."""
+    probe = Elaborator(Complaints(), elaborator.scope)
+    probe.defaults = elaborator.defaults
+    probe._points = elaborator._points
+    probe.nonnegative, probe.unsigned = nonnegative, unsigned
+    _, type_ = probe.numeric(written, Scope(elaborator.scope))
+    return Curvature.UNKNOWN if type_ is None else type_.curvature
+
+
+def _needed_data(
+    elaborator: Elaborator, written: Expression, type_: Type, concave_wanted: bool
+) -> frozenset[str] | None:
+    """The fewest data (sample weights, say) whose being >= 0 makes the rules reach the expression."""
+    fits = is_concave if concave_wanted else is_convex
+    candidates = []
+    for name in sorted(type_.data):
+        binding = elaborator.scope.peek(name)
+        if binding is not None and binding.type is not None and binding.type.kind in (Kind.SCALAR, Kind.VECTOR):
+            candidates.append(name)
+    needed = frozenset(candidates)
+    if not needed or not fits(_probe(elaborator, written, needed, frozenset())):
+        return None
+    for name in candidates[:20]:
+        fewer = needed - {name}
+        if fits(_probe(elaborator, written, fewer, frozenset())):
+            needed = fewer
+    return needed
+
+
+def _needed_signs(
+    elaborator: Elaborator, written: Expression, type_: Type, nonnegative: frozenset[str], concave_wanted: bool
+) -> dict[str, Sign]:
+    """The parameters whose sign the verdict needs, with the sign that their defaults have."""
+    fits = is_concave if concave_wanted else is_convex
+    names = sorted(type_.parameters)
+    if fits(_probe(elaborator, written, nonnegative, frozenset(names))):
+        return {}
+    signs: dict[str, Sign] = {}
+    for index, name in enumerate(names):
+        # Beyond twenty, each would cost another walk: take them all as needed.
+        if index < 20 and fits(_probe(elaborator, written, nonnegative, frozenset({name}))):
+            continue
+        binding = elaborator.scope.peek(name)
+        if binding is None or binding.type is None:
+            continue
+        sign = binding.type.sign
+        if sign is not Sign.UNKNOWN:
+            signs[name] = sign
+    return signs

@@ -1,0 +1,480 @@
+"""Gives every expression its type and expands `define`s: names, shapes, signs and curvatures in one walk.
+
+In: an expression as parsed and a scope. Out: the expression with nothing left to look up (arguments of atoms all
+positional, defaults filled in) and the type of each of its nodes; complaints about what doesn't fit. A node whose
+type is None has been complained about; what contains it stays silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from spdsl.diagnostics import Related, Span
+from spdsl.language import operators
+from spdsl.language.arguments import check_range, match_arguments, usage, values_by_name
+from spdsl.language.atoms import check_atom
+from spdsl.language.complaints import Complaints
+from spdsl.language.constants import constant_value
+from spdsl.language.printer import shown
+from spdsl.language.rules import sign_of_number
+from spdsl.language.scope import Binding, Scope
+from spdsl.language.scope import Role as NameRole
+from spdsl.language.signatures import ATOMS, Parameter
+from spdsl.language.tree import (
+    MAXIMUM_DEPTH,
+    Boolean,
+    Call,
+    Case,
+    Chain,
+    Evaluation,
+    Expression,
+    Name,
+    Number,
+    Piecewise,
+    Power,
+    Text,
+    Transpose,
+    Unary,
+)
+from spdsl.language.types import Curvature, Kind, Sign, Type
+
+__all__ = ["MAXIMUM_NODES", "Elaborator", "Typed"]
+
+MAXIMUM_NODES = 200_000
+"""The most nodes that one model may have after `define`s are expanded."""
+
+Typed = tuple[Expression, Type | None]
+
+
+class Elaborator:
+    """Types expressions; one for a whole model, so that the budget of nodes and the types are shared.
+
+    Attributes
+    ----------
+    types : dict
+        By ``id`` of a node its type; the nodes are kept alive.
+    reasons : dict
+        By ``id`` of a node why its curvature is unknown, where the reason lies in the node itself.
+    nonnegative : frozenset of str
+        Data that are taken to be >= 0.
+    unsigned : frozenset of str
+        Parameters whose sign is taken to be unknown.
+    """
+
+    def __init__(self, complaints: Complaints, scope: Scope) -> None:
+        self.complaints = complaints
+        self.scope = scope
+        self.types: dict[int, Type] = {}
+        self.reasons: dict[int, str] = {}
+        self.nonnegative: frozenset[str] = frozenset()
+        self.unsigned: frozenset[str] = frozenset()
+        self.defaults: dict[str, Expression] = {}
+        self._alive: list[Expression] = []
+        self._calls: list[tuple[str, Span]] = []
+        self._depth = 0
+        self._nodes = 0
+
+    # --- for callers ---
+
+    def expression(self, node: Expression, scope: Scope | None = None) -> Typed:
+        """The expanded expression and its type, of any kind."""
+        return self._elaborate(node, scope or self.scope)
+
+    def number(self, node: Expression, what: str, scope: Scope | None = None) -> Typed:
+        """A constant scalar (of parameters, sizes and scalar data); anything else is complained about."""
+        made, type_ = self.numeric(node, scope)
+        if type_ is None:
+            return made, None
+        if type_.shape or type_.variables:
+            reason = f"is a {type_}" if type_.shape else "depends on " + _listed(type_.variables)
+            message = f"{what} is a number that is known before solving, and `{shown(node)}` {reason}"
+            self.error("SPL213", message, node.span)
+            return made, None
+        return made, type_
+
+    def numeric(self, node: Expression, scope: Scope | None = None) -> Typed:
+        """An expression that one can calculate with: no graph, no function, no text."""
+        made, type_ = self._elaborate(node, scope or self.scope)
+        if type_ is None:
+            return made, None
+        if type_.kind is Kind.GRAPH:
+            help_ = "a graph is used in `support(w) in connected(G, size = 10)`"
+            self.error("SPL215", f"`{shown(node)}` is a graph: one can't calculate with it", node.span, "", help_)
+            return made, None
+        if type_.kind is Kind.RKHS:
+            points = self._points_of(made)
+            helps = (f"evaluate it: `{shown(node)}({points})`", f"or take its norm: `norm({shown(node)})`")
+            self.error("SPL228", f"`{shown(node)}` is a function, not a vector", node.span, "", *helps)
+            return made, None
+        if type_.kind is Kind.SUPPORT:
+            help_ = "write `support(w) in sparse(10)` in `subject to`"
+            self.error("SPL227", "`support` can only stand to the left of `in`", node.span, "", help_)
+            return made, None
+        return made, type_
+
+    def error(
+        self, code: str, message: str, span: Span, label: str = "", *helps: str, related: Sequence[Related] = ()
+    ) -> None:
+        """Complain, and say in which call of a `define` it happened."""
+        if self._calls:
+            name, call = self._calls[0]
+            related = (*related, Related(call, f"in this use of `{name}`"))
+        self.complaints.error(code, message, span, label, *helps, related=tuple(related))
+
+    def keep(self, node: Expression, type_: Type | None, reason: str = "") -> Typed:
+        """Remember the type of a node, and why its curvature is unknown."""
+        if type_ is not None:
+            self.types[id(node)] = type_
+            self._alive.append(node)
+            if reason and type_.curvature is Curvature.UNKNOWN:
+                self.reasons[id(node)] = reason
+        return node, type_
+
+    # --- the walk ---
+
+    def _elaborate(self, node: Expression, scope: Scope) -> Typed:
+        self._nodes += 1
+        if self._depth >= MAXIMUM_DEPTH + 1 or self._nodes > MAXIMUM_NODES:
+            self._too_large(node)
+            return node, None
+        self._depth += 1
+        try:
+            return _HANDLERS[type(node)](self, node, scope)
+        finally:
+            self._depth -= 1
+
+    def _too_large(self, node: Expression) -> None:
+        span = self._calls[0][1] if self._calls else node.span
+        if self._depth >= MAXIMUM_DEPTH + 1:
+            message = f"the `define`s used here unfold to an expression nested more than {MAXIMUM_DEPTH} deep"
+        else:
+            message = f"the `define`s of this model unfold to more than {MAXIMUM_NODES:,} operations"
+        self.complaints.error("SPL225", message, span, "", "write the expression with `@` and `sum`, or split it")
+
+    def _number(self, node: Number, scope: Scope) -> Typed:
+        return self.keep(node, Type(Kind.SCALAR, sign=sign_of_number(node.value)))
+
+    def _not_a_number(self, node: Boolean | Text, scope: Scope) -> Typed:
+        what = "a text" if isinstance(node, Text) else f"`{shown(node)}`"
+        self.error("SPL215", f"{what} can only be an option of `solve`", node.span)
+        return node, None
+
+    def _name(self, node: Name, scope: Scope) -> Typed:
+        binding = scope.find(node.name)
+        if binding is None:
+            self.unknown_name(node.name, node.span, scope)
+            return node, None
+        if binding.role is NameRole.DEFINE:
+            return self._named_expression(node, binding)
+        if binding.role is NameRole.AGE:
+            help_ = "it belongs to `self_paced` only; for a weight that is swept, use a `parameter`"
+            self.error("SPL220", f"the age `{node.name}` can't be used here", node.span, "", help_)
+            return node, None
+        if binding.role is NameRole.ARGUMENT and binding.node is not None:
+            return binding.node, self.types.get(id(binding.node))
+        type_ = binding.type
+        if type_ is not None:
+            if binding.role is NameRole.DATA and node.name in self.nonnegative:
+                type_ = type_.replace(sign=Sign.NONNEGATIVE)
+            elif binding.role is NameRole.PARAMETER and node.name in self.unsigned:
+                type_ = type_.replace(sign=Sign.UNKNOWN)
+        return self.keep(node, type_)
+
+    def _named_expression(self, node: Name, binding: Binding) -> Typed:
+        define = binding.define
+        if define is None:
+            return node, None
+        if define.arguments:
+            form = f"{define.name}({', '.join(define.arguments)})"
+            message = f"`{define.name}` is a function of {len(define.arguments)}, and is used like a number"
+            self.error("SPL214", message, node.span, "", f"write `{form}`")
+            return node, None
+        return self._expand(define.name, define.body, Scope(self.scope), node.span)
+
+    def _expand(self, name: str, body: Expression, scope: Scope, span: Span) -> Typed:
+        self._calls.append((name, span))
+        try:
+            return self._elaborate(body, scope)
+        finally:
+            self._calls.pop()
+
+    def _unary(self, node: Unary, scope: Scope) -> Typed:
+        operand, type_ = self.numeric(node.operand, scope)
+        made = node if operand is node.operand else node.replace(operand=operand)
+        if type_ is None:
+            return made, None
+        return self.keep(made, operators.signed(node.operator, type_))
+
+    def _chain(self, node: Chain, scope: Scope) -> Typed:
+        parts = [self.numeric(operand, scope) for operand in node.operands]
+        made = node
+        if any(part is not operand for (part, _), operand in zip(parts, node.operands)):
+            made = node.replace(operands=tuple(part for part, _ in parts))
+        types = [type_ for _, type_ in parts if type_ is not None]
+        if len(types) < len(parts):
+            return made, None
+        combine = operators.sum_type if node.operators[0] in "+-" else operators.product_type
+        return self.keep(made, *combine(self, made, node, types))
+
+    def _power(self, node: Power, scope: Scope) -> Typed:
+        base, base_type = self.numeric(node.base, scope)
+        exponent, exponent_type = self.numeric(node.exponent, scope)
+        made = node
+        if base is not node.base or exponent is not node.exponent:
+            made = node.replace(base=base, exponent=exponent)
+        if base_type is None or exponent_type is None:
+            return made, None
+        return self.keep(made, *operators.power_type(self, made, base_type, exponent_type))
+
+    def _transpose(self, node: Transpose, scope: Scope) -> Typed:
+        operand, type_ = self.numeric(node.operand, scope)
+        made = node if operand is node.operand else node.replace(operand=operand)
+        if type_ is None:
+            return made, None
+        return self.keep(made, type_.replace(shape=tuple(reversed(type_.shape))))
+
+    def _piecewise(self, node: Piecewise, scope: Scope) -> Typed:
+        cases: list[Case] = []
+        values: list[Type | None] = []
+        conditions: list[Type | None] = []
+        for case in node.cases:
+            value, type_ = self.numeric(case.value, scope)
+            values.append(type_)
+            condition = case.condition
+            if condition is not None:
+                sides = [self.numeric(side, scope) for side in condition.operands]
+                conditions += [side_type for _, side_type in sides]
+                condition = condition.replace(operands=tuple(side for side, _ in sides))
+                for operator, span in zip(condition.operators, condition.operator_spans):
+                    if operator in (">>", "=="):
+                        help_ = "use `<`, `<=`, `>` or `>=`"
+                        message = f"a case of `piecewise` can't be told by `{operator}`"
+                        self.error("SPL123", message, span, "", help_)
+                        values[-1] = None
+            cases.append(case.replace(value=value, condition=condition))
+        made = node.replace(cases=tuple(cases))
+        known_values = [type_ for type_ in values if type_ is not None]
+        known_conditions = [type_ for type_ in conditions if type_ is not None]
+        if len(known_values) < len(values) or len(known_conditions) < len(conditions):
+            return made, None
+        return self.keep(made, *operators.piecewise_type(self, made, known_values, known_conditions))
+
+    # --- calls ---
+
+    def _call(self, node: Call, scope: Scope) -> Typed:
+        binding = scope.find(node.function)
+        if binding is not None:
+            if binding.role is NameRole.DEFINE:
+                return self._call_define(node, binding, scope)
+            if binding.type is not None and binding.type.kind is Kind.RKHS:
+                return self._evaluate(node, binding, scope)
+            if binding.type is not None:
+                helps = [f"write `{node.function} * (...)` for a product"] if node.arguments else []
+                message = f"`{node.function}` is a {binding.type}, not a function"
+                self.error("SPL214", message, node.name_span, "", *helps)
+            return node, None
+        atom = ATOMS.get(node.function)
+        if atom is None:
+            self.unknown_function(node, scope)
+            return node, None
+        arguments = self._atom_arguments(node, scope)
+        if arguments is None:
+            return node, None
+        made = Call(node.function, tuple(part for part, _ in arguments), name_span=node.name_span, span=node.span)
+        types = [type_ for _, type_ in arguments if type_ is not None]
+        if len(types) < len(arguments):
+            return made, None
+        return self.keep(made, *check_atom(self, atom, made, types))
+
+    def _atom_arguments(self, node: Call, scope: Scope) -> list[Typed] | None:
+        """The typed arguments of an atom, by position; None after a complaint about their number or names."""
+        atom = ATOMS[node.function]
+        if atom.variadic:
+            if node.options or not node.arguments:
+                place = node.options[0].span if node.options else node.span
+                message = f"`{atom.name}` takes one or more expressions"
+                self.error("SPL211", message, place, "", f"its form is `{atom.name}(x, y, ...)`")
+                return None
+            return [self.numeric(argument, scope) for argument in node.arguments]
+        matched = match_arguments(node, atom.parameters, self.complaints, "the function")
+        if matched is None:
+            return None
+        filled = values_by_name(atom.parameters, matched, node)
+        found: list[Typed] = []
+        for parameter in atom.parameters:
+            argument = filled[parameter.name]
+            if parameter in atom.options:
+                found.append(self._option(argument, parameter, atom.name, scope))
+            elif atom.name == "norm":
+                found.append(self.expression(argument, scope))
+            else:
+                found.append(self.numeric(argument, scope))
+        return found
+
+    def _option(self, argument: Expression, parameter: Parameter, atom: str, scope: Scope) -> Typed:
+        made, type_ = self.number(argument, f"`{parameter.name}` of `{atom}`", scope)
+        if type_ is not None:
+            check_range(parameter, constant_value(made, self.defaults), argument, atom, self.complaints)
+        return made, type_
+
+    def _call_define(self, node: Call, binding: Binding, scope: Scope) -> Typed:
+        define = binding.define
+        if define is None:
+            return node, None
+        if not define.arguments:
+            message = f"`{define.name}` takes no arguments"
+            self.error("SPL214", message, node.span, "", f"write `{define.name}` alone")
+            return node, None
+        parameters = [Parameter(name) for name in define.arguments]
+        matched = match_arguments(node, parameters, self.complaints, "the function")
+        if matched is None:
+            return node, None
+        inner = Scope(self.scope)
+        right = True
+        for name, span in zip(define.arguments, define.argument_spans):
+            made, type_ = self.expression(matched[name], scope)
+            right = right and type_ is not None
+            inner.add(Binding(name, NameRole.ARGUMENT, type_, made, span=span))
+        if not right:
+            return node, None
+        return self._expand(define.name, define.body, inner, node.span)
+
+    def _evaluate(self, node: Call, binding: Binding, scope: Scope) -> Typed:
+        """f(X) for an rkhs variable f."""
+        points = self._points.get(node.function, "X")
+        form = f"`{node.function}({points})`"
+        if len(node.arguments) != 1 or node.options:
+            message = f"`{node.function}` is evaluated at the rows of one matrix"
+            self.error("SPL211", message, node.span, "", f"write {form}")
+            return node, None
+        made, type_ = self.numeric(node.arguments[0], scope)
+        if type_ is None:
+            return node, None
+        if len(type_.shape) != 2 or type_.variables or not isinstance(made, Name):
+            message = f"`{node.function}` is evaluated at the rows of a data matrix"
+            self.error("SPL228", message, node.arguments[0].span, "", f"write {form}")
+            return node, None
+        columns = self.scope.peek(points)
+        expected = columns.type.shape[1] if columns is not None and columns.type is not None else None
+        if expected is not None and type_.shape[1] != expected:
+            message = (
+                f"`{node.function}` is a function of rows with {expected} elements, "
+                f"and the rows of `{shown(made)}` have {type_.shape[1]}"
+            )
+            self.error("SPL205", message, node.arguments[0].span)
+            return node, None
+        evaluation = Evaluation(node.function, made, span=node.span)
+        value = Type(
+            Kind.VECTOR,
+            (type_.shape[0],),
+            Curvature.AFFINE,
+            variables=frozenset({node.function}),
+            data=type_.data | frozenset({points}),
+        )
+        return self.keep(evaluation, value)
+
+    def _evaluation(self, node: Evaluation, scope: Scope) -> Typed:
+        return node, self.types.get(id(node))
+
+    # --- names that are not known ---
+
+    def unknown_name(self, name: str, span: Span, scope: Scope) -> None:
+        """Complain about a name that means nothing here."""
+        if self._declared_later(name, span, scope):
+            return
+        if name in ATOMS or name == "piecewise":
+            help_ = f"write `{usage(name, ATOMS[name].parameters)}`" if name in ATOMS else "write `piecewise(...)`"
+            self.error("SPL214", f"`{name}` is a function, and is used like a number", span, "", help_)
+            return
+        near = scope.nearest(name, functions=False)
+        helps = [f"did you mean `{near}`?"] if near else ["declare it in `data`, `parameter` or `variable`"]
+        if near and len(name) <= 2:
+            helps.append("or declare it in `data`, `parameter` or `variable`")
+        self.error("SPL200", f"there is no name `{name}`", span, "", *helps)
+
+    def unknown_function(self, node: Call, scope: Scope) -> None:
+        """Complain about a call of something that doesn't exist."""
+        name = node.function
+        if self._declared_later(name, node.name_span, scope):
+            return
+        known = FOREIGN_FUNCTIONS.get(name)
+        near = scope.nearest(name, functions=True)
+        if known is not None:
+            helps = [known]
+        elif near:
+            helps = [f"did you mean `{near}`?"]
+        else:
+            helps = ["write it out, or add it in a `define` section"]
+        self.error("SPL210", f"there is no function `{name}`", node.name_span, "", *helps)
+
+    def _declared_later(self, name: str, span: Span, scope: Scope) -> bool:
+        place = scope.file.declared.get(name)
+        if place is None:
+            return False
+        if name == scope.file.under_way:
+            message, help_ = f"`{name}` is used in its own declaration", "only what is declared above can be used"
+            self.error("SPL201", message, span, "", help_)
+            return True
+        message, help_ = f"`{name}` is used before it is declared", "move the declaration above this line"
+        self.error("SPL201", message, span, "", help_, related=(Related(place, "declared here"),))
+        return True
+
+    _points: dict[str, str] = {}  # noqa: RUF012  # replaced by the checker: the points of each rkhs variable
+
+    def _points_of(self, node: Expression) -> str:
+        return self._points.get(node.name, "X") if isinstance(node, Name) else "X"
+
+    def set_points(self, variable: str, points: str) -> None:
+        """Say at which data matrix an rkhs variable lives."""
+        self._points = {**self._points, variable: points}
+
+
+FOREIGN_FUNCTIONS: dict[str, str] = {
+    "ln": "did you mean `log`? it is the natural logarithm",
+    "log1p": "write `log(1 + x)`; a logistic loss of a margin m is `logistic(m)`",
+    "log2": "write `log(x) / log(2)`",
+    "log10": "write `log(x) / log(10)`",
+    "sigmoid": "write `1 / (1 + exp(-x))`; a logistic loss of a margin m is `logistic(m)`",
+    "softplus": "write `logistic(-x)`",
+    "relu": "did you mean `pos`?",
+    "maximum": "did you mean `max`?",
+    "minimum": "did you mean `min`?",
+    "norm_inf": "write `max(abs(x))`",
+    "norminf": "write `max(abs(x))`",
+    "norm_nuc": "did you mean `trace_norm`?",
+    "nuclear_norm": "did you mean `trace_norm`?",
+    "normNuc": "did you mean `trace_norm`?",
+    "frobenius": "did you mean `norm`?",
+    "l1": "did you mean `norm1`?",
+    "l2": "did you mean `norm2`?",
+    "pinball": "did you mean `quantile`?",
+    "quad_form": "write `x @ P @ x`; a distance under a metric is `mahalanobis(M, D)`",
+    "sum_square": "did you mean `sum_squares`?",
+    "sumsq": "did you mean `sum_squares`?",
+    "mean": "write `sum(x) / n`; the samples of a loss are summed for you",
+    "dot": "write `x @ y`",
+    "transpose": "write `X.T`",
+    "inv": "a model has no inverse; multiply the equation out",
+    "sign": "a sign is neither convex nor concave; for labels use `labels(n)`",
+}
+"""What functions of other tools are called here."""
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(f"`{name}`" for name in sorted(names))
+
+
+_HANDLERS: dict[type, Callable[[Elaborator, Any, Scope], Typed]] = {
+    Number: Elaborator._number,
+    Boolean: Elaborator._not_a_number,
+    Text: Elaborator._not_a_number,
+    Name: Elaborator._name,
+    Unary: Elaborator._unary,
+    Chain: Elaborator._chain,
+    Power: Elaborator._power,
+    Transpose: Elaborator._transpose,
+    Piecewise: Elaborator._piecewise,
+    Call: Elaborator._call,
+    Evaluation: Elaborator._evaluation,
+}

@@ -1,12 +1,14 @@
-"""The mirror maps of COMID for a metric: each psi acts on eigenvalues, so a step is a scalar problem per eigenvalue.
+"""The mirror maps of COMID for a metric: each psi acts on eigenvalues, so a step is a scalar problem per
+eigenvalue.
 
-In: the eigenvalues theta of grad psi(M) after a gradient step, with multiplicities. Out: the eigenvalues m of the exact
-minimizer over M >> 0 of B_psi(M, M_t) + <eta G, M> + penalty(M), and its own theta.
+In: the eigenvalues theta of grad psi(M) after a gradient step, with multiplicities. Out: the eigenvalues m of the
+exact minimizer over M >> 0 of B_psi(M, M_t) + <eta G, M> + penalty(M), and its own theta.
 
 One loop serves all four, because a step is short in theta = grad psi(M): subtract eta G, then shrink. For psi whose
-gradient maps the border of the cone to 0 (Frobenius, Schatten) shrinking ends in a clip at 0, which gives low rank; von
-Neumann and Burg have no border to reach, so they shrink and never turn sparse. Source: Kunapuli & Shavlik (2012), eqs.
-7-13; their Proposition 1 clips for every psi, which is the minimizer for the first kind only.
+gradient maps the border of the cone to 0 (Frobenius, Schatten) shrinking ends in a clip at 0, which gives low
+rank; von Neumann and Burg have no border to reach, so they shrink and never turn sparse. Source: Kunapuli &
+Shavlik (2012), eqs. 7-13; their Proposition 1 clips for every psi, which is the minimizer for the first kind
+only.
 """
 
 from __future__ import annotations
@@ -20,7 +22,16 @@ import numpy as np
 from spdsl.diagnostics import Diagnostic, SolverError, UsageError
 from spdsl.problem.functions import Array
 
-__all__ = ["DIVERGENCES", "Burg", "Divergence", "Penalty", "Schatten", "SquaredFrobenius", "VonNeumann", "divergence_named"]
+__all__ = [
+    "DIVERGENCES",
+    "Burg",
+    "Divergence",
+    "Penalty",
+    "Schatten",
+    "SquaredFrobenius",
+    "VonNeumann",
+    "divergence_named",
+]
 
 _LARGEST_EXPONENT = 700.0  # exp overflows a little above
 
@@ -38,7 +49,9 @@ class Penalty:
         for name in ("trace", "ridge", "norm", "l1"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0):
-                raise UsageError(Diagnostic("SPL562", f"the penalty's coefficient `{name}` is {value!r}; it must be finite and >= 0"))
+                raise UsageError(
+                    Diagnostic("SPL562", f"the penalty's coefficient `{name}` is {value!r}; it must be finite and >= 0")
+                )
 
     def scaled(self, eta: float) -> Penalty:
         """The penalty times a step length."""
@@ -65,7 +78,9 @@ class Penalty:
 
 
 class Divergence(ABC):
-    """A mirror map psi on eigenvalues. `counts` are their multiplicities (only norms that couple eigenvalues need them)."""
+    """A mirror map psi on eigenvalues. `counts` are their multiplicities (only norms that couple eigenvalues
+    need them).
+    """
 
     name: ClassVar[str]
     clips: ClassVar[bool]  # does grad psi map the border of the cone to 0, so that steps end in max(theta, 0)?
@@ -164,7 +179,7 @@ class Divergence(ABC):
 
     def divergence(self, M: Array, N: Array) -> float:
         """B_psi(M, N) of symmetric matrices (d, d)."""
-        m, U = np.linalg.eigh(M)
+        m = np.asarray(np.linalg.eigvalsh(M), float)
         n, V = np.linalg.eigh(N)
         ones = np.ones(len(m))
         gradient = (V * self.dual(n, ones)) @ V.T
@@ -187,7 +202,7 @@ class SquaredFrobenius(Divergence):
         return theta
 
     def ridge(self, theta: Array, counts: Array, c: float) -> Array:
-        return np.maximum(theta, 0.0) / (1.0 + c)
+        return np.asarray(np.maximum(theta, 0.0) / (1.0 + c))
 
     def scalar_step(self, mu: float, g: float) -> float:
         return mu - g
@@ -243,7 +258,7 @@ class Burg(Divergence):
     def ridge(self, theta: Array, counts: Array, c: float) -> Array:
         # c m^2 - theta m - 1 = 0, each sign of theta in the form without cancellation
         root = np.hypot(theta, 2.0 * np.sqrt(c))
-        return np.where(theta > 0.0, (theta + root) / (2.0 * c), 2.0 / (root - np.minimum(theta, 0.0)))
+        return np.asarray(np.where(theta > 0.0, (theta + root) / (2.0 * c), 2.0 / (root - np.minimum(theta, 0.0))))
 
     def scalar_step(self, mu: float, g: float) -> float:
         inverse = 1.0 / mu + g
@@ -261,7 +276,11 @@ class Schatten(Divergence):
     def __init__(self, p: float) -> None:
         if not (np.isfinite(p) and p > 1.0):
             raise UsageError(
-                Diagnostic("SPL561", f"the Schatten divergence needs p > 1, and p is {p!r}", help=("p = 1 + 1/log(d) suits low rank",))
+                Diagnostic(
+                    "SPL561",
+                    f"the Schatten divergence needs p > 1, and p is {p!r}",
+                    help=("p = 1 + 1/log(d) suits low rank",),
+                )
             )
         self.p = float(p)
         self.q = self.p / (self.p - 1.0)
@@ -295,7 +314,9 @@ class Schatten(Divergence):
         while excess(high) > 0.0:
             high += 2.0 * (high - start)
         m = np.zeros_like(theta)
-        m[positive] = np.exp(self._log_roots(inside, c, float(brentq(excess, low, high, xtol=1e-15, rtol=1e-14, maxiter=300))))
+        m[positive] = np.exp(
+            self._log_roots(inside, c, float(brentq(excess, low, high, xtol=1e-15, rtol=1e-14, maxiter=300)))
+        )
         return m
 
     def _log_roots(self, theta: Array, c: float, log_norm: float) -> Array:
@@ -344,8 +365,8 @@ def unbounded_step(name: str, excess: float) -> SolverError:
     return SolverError(
         Diagnostic(
             "SPL560",
-            f"a step under the {name} divergence is unbounded: M^-1 + eta (G + rho I), or 1/mu + eta g, has an eigenvalue <= 0"
-            f" (by {excess:.3g})",
+            f"a step under the {name} divergence is unbounded: M^-1 + eta (G + rho I), or 1/mu + eta g, "
+            f"has an eigenvalue <= 0 (by {excess:.3g})",
             help=(
                 "lower `step`, raise the trace norm's coefficient, or scale the pairs' differences down",
                 "squared_frobenius and von_neumann steps are always bounded",
@@ -368,7 +389,7 @@ def _norm(m: Array, counts: Array, p: float) -> float:
     largest = float(np.max(np.abs(m), initial=0.0))
     if largest == 0.0:
         return 0.0
-    return largest * float(counts @ np.abs(m / largest) ** p) ** (1.0 / p)
+    return float(largest * float(counts @ np.abs(m / largest) ** p) ** (1.0 / p))
 
 
 def _log_norm(log_m: Array, counts: Array, p: float) -> float:

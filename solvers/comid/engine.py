@@ -1,7 +1,8 @@
 """COMID for a metric M and a threshold mu: the loop over pairs (Kunapuli & Shavlik 2012, Algorithm 1).
 
-In: pairs' differences with their margins' signs, a loss derivative, settings, an order of pairs. Out: the state after them,
-with the margins and traces met on the way. A state is never changed: `advance` works on a copy and returns a new one.
+In: pairs' differences with their margins' signs, a loss derivative, settings, an order of pairs. Out: the state
+after them, with the margins and traces met on the way. A state is never changed: `advance` works on a copy and
+returns a new one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from spdsl.solvers.comid.averaging import Average
 from spdsl.solvers.comid.divergences import Divergence, Penalty
 from spdsl.solvers.comid.losses import MarginLoss
 from spdsl.solvers.comid.naive import Full
-from spdsl.solvers.comid.representations import Block, Representation, start
+from spdsl.solvers.comid.representations import Representation, start
+from spdsl.solvers.comid.scans import Block
 
 __all__ = ["AVERAGES", "SCHEDULES", "MetricState", "PairSet", "Settings", "Trace", "advance", "begin", "pairs_of"]
 
@@ -42,8 +44,8 @@ class PairSet:
     low, high : arrays (T,)
         phi_t' = 0 exactly for low <= z < high.
     scale : float
-        What multiplies a single pair's loss to estimate the whole loss without bias: T for a sum over pairs (so a loss
-        divided by T comes out as itself), 1 where phi is the mean's summand already.
+        What multiplies a single pair's loss to estimate the whole loss without bias: T for a sum over pairs (so a
+        loss divided by T comes out as itself), 1 where phi is the mean's summand already.
     """
 
     U: Array
@@ -80,7 +82,8 @@ class Settings:
     batch : int
         Pairs a step; their gradients are averaged.
     average : str
-        Which iterate is the result: the last (``none``), the mean of all (``uniform``) or the mean with weights t (``linear``).
+        Which iterate is the result: the last (``none``), the mean of all (``uniform``) or the mean with weights t
+        (``linear``).
     mu_lower : float
         The least mu (1 in eq. 4); -inf for none.
     reference : bool
@@ -104,14 +107,16 @@ class Settings:
         for name, known in (("schedule", SCHEDULES), ("average", AVERAGES)):
             if getattr(self, name) not in known:
                 raise UsageError(
-                    Diagnostic("SPL561", f"`{name}` can't be {getattr(self, name)!r}", help=(f"one of: {', '.join(known)}",))
+                    Diagnostic(
+                        "SPL561", f"`{name}` can't be {getattr(self, name)!r}", help=(f"one of: {', '.join(known)}",)
+                    )
                 )
 
     def etas(self, first: int, count: int) -> Array:
         """eta_t for t = first, ..., first + count - 1 (t from 1)."""
         t = np.arange(first, first + count, dtype=float)
         if self.schedule == "sqrt":
-            return self.step / np.sqrt(t)
+            return np.asarray(self.step / np.sqrt(t))
         if self.schedule == "inverse":
             return self.step / t
         return np.full(count, self.step)
@@ -152,16 +157,20 @@ def begin(d: int, settings: Settings, mu: float = 1.0) -> MetricState:
         representation: Representation = Full.identity(settings.divergence, d)
     else:
         representation = start(settings.divergence, d, settings.penalty)
-    return MetricState(representation, max(mu, settings.mu_lower), 0, Average.empty(d))
+    return MetricState(representation, max(mu, settings.mu_lower), 0, Average(d))
 
 
-def advance(state: MetricState, settings: Settings, pairs: PairSet, order: np.ndarray) -> tuple[MetricState, Trace]:
+def advance(
+    state: MetricState, settings: Settings, pairs: PairSet, order: np.ndarray, want_traces: bool = False
+) -> tuple[MetricState, Trace]:
     """One step for each pair (or batch of pairs) of `order`, in that order.
 
     Parameters
     ----------
     order : array of int (k,)
         Indices of pairs; with ``batch`` > 1 its length should be a multiple of it, or the last batch is shorter.
+    want_traces : bool
+        Fill in tr M also where that costs a decomposition (else nan there).
 
     Raises
     ------
@@ -171,11 +180,13 @@ def advance(state: MetricState, settings: Settings, pairs: PairSet, order: np.nd
     twin = state.representation.copy()
     state = replace(state, representation=twin, average=state.average.copy(state.representation, twin))
     if settings.batch == 1:
-        return _one_by_one(state, settings, pairs, order)
-    return _by_batches(state, settings, pairs, order)
+        return _one_by_one(state, settings, pairs, order, want_traces)
+    return _by_batches(state, settings, pairs, order, want_traces)
 
 
-def _one_by_one(state: MetricState, settings: Settings, pairs: PairSet, order: np.ndarray) -> tuple[MetricState, Trace]:
+def _one_by_one(
+    state: MetricState, settings: Settings, pairs: PairSet, order: np.ndarray, want_traces: bool
+) -> tuple[MetricState, Trace]:
     count = len(order)
     etas = settings.etas(state.steps + 1, count)
     block = Block(
@@ -195,10 +206,11 @@ def _one_by_one(state: MetricState, settings: Settings, pairs: PairSet, order: n
             state.average.observe(M, iterate_weights[first : t + 1], taus, mu)
         if t == count:
             break
+        state.average.settle()
         u = block.U[t : t + 1]
         if not scanning:
             block.margins[t] = block.offset[t] + block.slope[t] * mu - block.sign[t] * M.squares(u)[0]
-            block.traces[t] = M.trace()
+            block.traces[t] = M.trace() if want_traces else np.nan
         g = _slopes(pairs, order[t : t + 1], block.margins[t : t + 1]) * (etas[t] * pairs.scale)
         scaled = settings.penalty.scaled(float(etas[t]))
         if g[0] != 0.0:
@@ -211,7 +223,9 @@ def _one_by_one(state: MetricState, settings: Settings, pairs: PairSet, order: n
     return MetricState(M, mu, state.steps + count, state.average, gradients), Trace(block.margins, block.traces)
 
 
-def _by_batches(state: MetricState, settings: Settings, pairs: PairSet, order: np.ndarray) -> tuple[MetricState, Trace]:
+def _by_batches(
+    state: MetricState, settings: Settings, pairs: PairSet, order: np.ndarray, want_traces: bool
+) -> tuple[MetricState, Trace]:
     size = settings.batch
     starts = range(0, len(order), size)
     etas = settings.etas(state.steps + 1, len(starts))
@@ -222,9 +236,13 @@ def _by_batches(state: MetricState, settings: Settings, pairs: PairSet, order: n
         batch = order[begin_at : begin_at + size]
         U, sign, slope = pairs.U[batch], pairs.sign[batch], pairs.slope[batch]
         z = pairs.offset[batch] + slope * mu - sign * M.squares(U)
-        margins[begin_at : begin_at + size], traces[begin_at : begin_at + size] = z, M.trace()
+        margins[begin_at : begin_at + size], traces[begin_at : begin_at + size] = (
+            z,
+            (M.trace() if want_traces else np.nan),
+        )
         if settings.average != "none":
             state.average.observe(M, iterate_weights[number : number + 1], np.array([M.tau]), mu)
+        state.average.settle()
         g = _slopes(pairs, batch, z) * (etas[number] * pairs.scale / len(batch))
         active = g != 0.0
         gradients += int(active.any())

@@ -1,7 +1,7 @@
 """Losses of the margin z = y (mu - u'Mu): value, derivative and the interval on which the derivative is zero.
 
-In: margins. Out: phi(z) and phi'(z). A pair whose margin lies on the flat interval asks for no gradient: there a step of
-COMID only shrinks. Losses of one's own are a `MarginLoss` with two functions.
+In: margins. Out: phi(z) and phi'(z). A pair whose margin lies on the flat interval asks for no gradient: there a
+step of COMID only shrinks. Losses of one's own are a `MarginLoss` with two functions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One exact COMID step by full eigendecomposition: the reference that the fast representations are held against.
 
-In: Theta = grad psi(M_t) as a dense matrix, a gradient, a step length, a penalty. Out: the next Theta and M. With an L1
-penalty, which does not commute with eigenvectors, the step is solved in its dual by accelerated projected gradients.
+In: Theta = grad psi(M_t) as a dense matrix, a gradient, a step length, a penalty. Out: the next Theta and M. With
+an L1 penalty, which does not commute with eigenvectors, the step is solved in its dual by accelerated projected
+gradients.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 
 from spdsl.problem.functions import Array
 from spdsl.solvers.comid.divergences import Divergence, Penalty, unbounded_step
-from spdsl.solvers.comid.representations import Block
+from spdsl.solvers.comid.scans import Block
 
 __all__ = ["Full", "dual_matrix", "metric_step", "primal_matrix"]
 
@@ -31,7 +32,9 @@ def primal_matrix(divergence: Divergence, theta: Array) -> Array:
     return _rebuild(V, divergence.primal(t, np.ones(len(t))))
 
 
-def metric_step(divergence: Divergence, theta: Array, gradient: Array, eta: float, penalty: Penalty) -> tuple[Array, Array]:
+def metric_step(
+    divergence: Divergence, theta: Array, gradient: Array, eta: float, penalty: Penalty
+) -> tuple[Array, Array]:
     """argmin over M >> 0 of B_psi(M, M_t) + eta <gradient, M> + eta r(M) (eq. 7).
 
     Parameters
@@ -75,7 +78,7 @@ def _step_with_l1(
     d = len(target)
     # a minimizer has a diagonal >= 0, so Z = c there; start from that
     Z = c * np.eye(d)
-    if not divergence.bounded(np.linalg.eigvalsh(target - Z) - penalty.trace):
+    if not _bounded(divergence, target - Z, penalty.trace):
         raise unbounded_step(divergence.name, float(np.linalg.eigvalsh(target - Z).max()) - penalty.trace)
     theta, M = _spectral_step(divergence, target - Z, smooth)
     value = _dual_value(divergence, target - Z, M, smooth)
@@ -87,7 +90,7 @@ def _step_with_l1(
             Z_next = np.clip(look + M_look / length, -c, c)
             np.fill_diagonal(Z_next, c)
             move = Z_next - look
-            if divergence.bounded(np.linalg.eigvalsh(target - Z_next) - penalty.trace):
+            if _bounded(divergence, target - Z_next, penalty.trace):
                 theta, M = _spectral_step(divergence, target - Z_next, smooth)
                 value = _dual_value(divergence, target - Z_next, M, smooth)
                 # ascent lemma of a concave dual with gradient M_look
@@ -103,18 +106,22 @@ def _step_with_l1(
             grown = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
             look = Z_next + (momentum - 1.0) / grown * (Z_next - Z)
             momentum = grown
-            if not divergence.bounded(np.linalg.eigvalsh(target - look) - penalty.trace):
+            if not _bounded(divergence, target - look, penalty.trace):
                 momentum, look = 1.0, Z_next
         Z = Z_next
         _, M_look = (theta, M) if look is Z_next else _spectral_step(divergence, target - look, smooth)
         value_look = _dual_value(divergence, target - look, M_look, smooth)
         length = max(length * 0.9, 1e-8)
-    return dual_matrix(divergence, M) if divergence.clips is False else theta, M
+    return theta if divergence.clips else dual_matrix(divergence, M), M
+
+
+def _bounded(divergence: Divergence, target: Array, trace: float) -> bool:
+    return divergence.bounded(np.asarray(np.linalg.eigvalsh(target), float) - trace)
 
 
 def _dual_value(divergence: Divergence, target: Array, M: Array, penalty: Penalty) -> float:
     """min over M of psi(M) - <target, M> + penalty(M), at its minimizer M."""
-    m = np.linalg.eigvalsh(M)
+    m = np.asarray(np.linalg.eigvalsh(M), float)
     if divergence.clips:
         m = np.maximum(m, 0.0)
     return divergence.potential(m, np.ones(len(m))) - float(np.sum(target * M)) + penalty.value(M)
@@ -142,7 +149,7 @@ class Full:
         return start
 
     def squares(self, U: Array) -> Array:
-        return np.einsum("ij,ij->i", U @ self.M, U)
+        return np.asarray(np.einsum("ij,ij->i", U @ self.M, U))
 
     def step(self, U: Array, weights: Array, penalty: Penalty) -> Full:
         self.theta, self.M = metric_step(self.divergence, self.theta, -(U.T * weights) @ U, 1.0, penalty)

@@ -1,15 +1,16 @@
-"""Exact representations of M between steps: unclipped factors, a spectrum of low rank plus a multiple of I, or dense.
+"""Exact representations of M between steps: unclipped factors, a spectrum of low rank plus a multiple of I, or
+dense.
 
-In: pairs' differences u and weights w, one COMID step being Theta <- shrink(Theta + sum w u u'). Out: the same M as a full
-eigendecomposition gives, at the cost of what really changes:
+In: pairs' differences u and weights w, one COMID step being Theta <- shrink(Theta + sum w u u'). Out: the same M
+as a full eigendecomposition gives, at the cost of what really changes:
 
-- `Factors`: M = level I + F' diag(coef) F with raw pairs as rows of F. While a lower bound proves that no eigenvalue can
-  reach 0, subtracting a gradient needs no decomposition at all: it appends a row. O(d k) a step.
-- `Dense`: the same once F would be wider than useful. The proof is first a bound, then a Cholesky factor of M minus the
-  shrinks to come: a downdate by u keeps M positive definite as long as sum w u'M^-1 u < 1. O(d^2) a step, one Cholesky
-  factorization in many.
-- `Spectrum`: level I + V' diag(theta - level) V, any divergence; the shrink is accumulated lazily, a gradient costs an
-  eigendecomposition of size rank + 1.
+- `Factors`: M = level I + F' diag(coef) F with raw pairs as rows of F. While a lower bound proves that no
+  eigenvalue can reach 0, subtracting a gradient needs no decomposition at all: it appends a row. O(d k) a step.
+- `Dense`: the same once F would be wider than useful. The proof is first a bound, then a Cholesky factor of M
+  minus the shrinks to come: a downdate by u keeps M positive definite as long as sum w u'M^-1 u < 1. O(d^2) a
+  step, one Cholesky factorization in many.
+- `Spectrum`: level I + V' diag(theta - level) V, any divergence; the shrink is accumulated lazily, a gradient
+  costs an eigendecomposition of size rank + 1.
 
 Each step returns the representation to go on with. The objects change in place; `copy` before keeping one.
 """
@@ -24,28 +25,15 @@ import numpy as np
 from spdsl.problem.functions import Array
 from spdsl.solvers.comid import scans
 from spdsl.solvers.comid.divergences import Divergence, Penalty, SquaredFrobenius
+from spdsl.solvers.comid.quadrature import DenseDual
+from spdsl.solvers.comid.scans import Block
 
-__all__ = ["Block", "Dense", "Factors", "Representation", "Spectrum", "start"]
+__all__ = ["Dense", "Factors", "Representation", "Spectrum", "start"]
 
 _POLISH_EVERY = 128  # steps after which V's rows are made orthonormal again
 _WORTH_LEAVING = 32.0  # decrements that must fit between the smallest eigenvalue and 0 to leave the spectrum form
 _KINDS = {"squared_frobenius": scans.CLIP, "von_neumann": scans.EXPONENTIAL, "burg": scans.INVERSE}
 _LOOK_AHEAD = 64.0  # shrinks that one Cholesky factorization provides for
-
-
-@dataclass
-class Block:
-    """Pairs in the order in which they are met: z_t = offset + slope * mu - sign * u'Mu, flat on [low, high)."""
-
-    U: Array  # (B, d), contiguous
-    sign: Array
-    slope: Array
-    offset: Array
-    low: Array
-    high: Array
-    shrink: Array  # eta_t * trace coefficient
-    margins: Array  # filled as pairs are met
-    traces: Array
 
 
 class Representation(Protocol):
@@ -77,7 +65,9 @@ class Representation(Protocol):
 
 
 class Factors:
-    """M = (level - tau) I + F' diag(coef) F, proven positive definite while tau < room (squared Frobenius, trace norm)."""
+    """M = (level - tau) I + F' diag(coef) F, proven positive definite while tau < room (squared Frobenius,
+    trace norm).
+    """
 
     def __init__(self, F: Array, coef: Array, count: int, level: float, tau: float, room: float, trace: float) -> None:
         self.F, self.coef, self.count = F, coef, count
@@ -124,7 +114,8 @@ class Factors:
     def _reserve(self, more: int) -> None:
         if self.count + more <= len(self.F):
             return
-        capacity = min(max(2 * len(self.F), self.count + more), max(_factor_limit(self.dimension), self.count + more))
+        needed = self.count + more
+        capacity = min(max(2 * len(self.F), needed), max(_factor_limit(self.dimension), needed))
         F, coef = np.empty((capacity, self.dimension)), np.empty(capacity)
         F[: self.count], coef[: self.count] = self.F[: self.count], self.coef[: self.count]
         self.F, self.coef = F, coef
@@ -150,7 +141,7 @@ class Factors:
         return M
 
     def trace(self) -> float:
-        return self._trace - self.dimension * self.tau
+        return float(self._trace - self.dimension * self.tau)
 
     def factor(self) -> tuple[Array, Array, float]:
         return self.F[: self.count].copy(), self.coef[: self.count].copy(), self.level - self.tau
@@ -179,7 +170,7 @@ class Dense:
         return self.room if self.proof is None else max(self.room, self.proof.room)
 
     def squares(self, U: Array) -> Array:
-        return np.einsum("ij,ij->i", U @ self.D, U) - self.tau * np.einsum("ij,ij->i", U, U)
+        return np.asarray(np.einsum("ij,ij->i", U @ self.D, U) - self.tau * np.einsum("ij,ij->i", U, U))
 
     def step(self, U: Array, weights: Array, penalty: Penalty) -> Representation:
         loss = _decrease(np.einsum("ij,ij->i", U, U), weights)
@@ -224,7 +215,7 @@ class Dense:
         return M
 
     def trace(self) -> float:
-        return self._trace - self.dimension * self.tau
+        return float(self._trace - self.dimension * self.tau)
 
     def factor(self) -> tuple[Array, Array, float]:
         theta, W = np.linalg.eigh(self.matrix())
@@ -246,13 +237,15 @@ class _Proof:
 
     @staticmethod
     def of(D: Array, tau: float, shrink: float) -> _Proof | None:
-        """Try to prove D > tau I with room for the shrinks to come, then with none; None when D - tau I is not definite."""
+        """Try to prove D > tau I with room for the shrinks to come, then with none; None when D - tau I is not
+        definite.
+        """
         for ahead in (_LOOK_AHEAD * shrink, 0.0) if shrink > 0.0 else (0.0,):
             shifted = D.copy()
             shifted.flat[:: len(D) + 1] -= tau + ahead
             try:
                 # a hair above tau, so that `room > tau` holds
-                return _Proof(np.linalg.cholesky(shifted), np.nextafter(tau + ahead, np.inf))
+                return _Proof(np.asarray(np.linalg.cholesky(shifted), float), np.nextafter(tau + ahead, np.inf))
             except np.linalg.LinAlgError:
                 continue
         return None
@@ -275,7 +268,8 @@ class Spectrum:
     def __init__(
         self, divergence: Divergence, V: Array, theta: Array, level: float, tau: float = 0.0, steps: int = 0
     ) -> None:
-        self.divergence, self.V, self.theta, self.level, self.tau, self.steps = divergence, V, theta, level, tau, steps
+        self.divergence, self.V, self.theta = divergence, V, theta
+        self.level, self.tau, self.steps = level, tau, steps
         self.dimension = V.shape[1]
         self.kind = _KINDS.get(divergence.name, -1)
         self.scans = self.kind >= 0
@@ -331,6 +325,12 @@ class Spectrum:
 
     def _lighter(self, U: Array, weights: Array, penalty: Penalty) -> Representation:
         """A form without decompositions, when all eigenvalues are far enough from 0 for that to last."""
+        if (
+            self.kind in (scans.EXPONENTIAL, scans.INVERSE)
+            and penalty.is_shift
+            and len(self.theta) > _dual_limit(self.dimension)
+        ):
+            return DenseDual(self.divergence, self._dual())
         if not (isinstance(self.divergence, SquaredFrobenius) and penalty.is_shift):
             return self
         full = len(self.theta) == self.dimension
@@ -352,6 +352,12 @@ class Spectrum:
         M = 0.5 * (M + M.T)
         M.flat[:: self.dimension + 1] += m[-1]
         return M
+
+    def _dual(self) -> Array:
+        D = (self.V.T * (self.theta - self.level)) @ self.V
+        D = 0.5 * (D + D.T)
+        D.flat[:: self.dimension + 1] += self.level - self.tau
+        return np.asarray(D)
 
     def trace(self) -> float:
         _, m, counts = self.spectrum()
@@ -375,6 +381,10 @@ def start(divergence: Divergence, d: int, penalty: Penalty, level: float = 1.0) 
 
 def _factor_limit(d: int) -> int:
     return max(d // 3, 8)
+
+
+def _dual_limit(d: int) -> int:
+    return max(d // 6, 24)
 
 
 def _decrease(sizes: Array, weights: Array) -> float:
@@ -406,7 +416,7 @@ def _rotate(V: Array, theta: Array, level: float, U: Array, weights: Array) -> t
     B = (C.T * weights) @ C
     B.flat[:: size + 1] += np.append(theta, np.full(len(Q), level))
     values, W = np.linalg.eigh(B)
-    return W.T @ np.vstack([V, Q]), values
+    return np.asarray(W.T @ np.vstack([V, Q])), values
 
 
 def _pivoted_qr(A: Array) -> Any:

@@ -1,23 +1,52 @@
 """Compiled loops over pairs whose margin asks for no gradient: there a step of COMID only shrinks the spectrum.
 
-In: a block of pairs, the current representation of M as plain arrays, the shrinks to come. Out: the index of the first
-pair that needs a gradient (or a clip), the accumulated shrink, and the margins and traces met on the way.
+In: a block of pairs, the current representation of M as plain arrays, the shrinks to come. Out: the index of the
+first pair that needs a gradient (or a clip), the accumulated shrink, and the margins and traces met on the way.
 
-Each loop handles one pair after the other with the same operations whatever the block's length, so results do not depend on
-how a run is cut into blocks. The functions are plain Python until `compiled` has numba compile them (cached on disk).
+Each loop handles one pair after the other with the same operations whatever the block's length, so results do not
+depend on how a run is cut into blocks. The functions are plain Python until `compiled` has numba compile them
+(cached on disk).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-__all__ = ["CLIP", "EXPONENTIAL", "INVERSE", "compiled", "scan_dense", "scan_factors", "scan_spectrum"]
+from spdsl.problem.functions import Array
+
+__all__ = [
+    "CLIP",
+    "EXPONENTIAL",
+    "INVERSE",
+    "Block",
+    "compiled",
+    "lanczos",
+    "scan_dense",
+    "scan_factors",
+    "scan_spectrum",
+]
 
 CLIP, EXPONENTIAL, INVERSE = 0, 1, 2  # how m follows from theta: max(theta, 0), exp(theta), -1/theta
+
+
+@dataclass
+class Block:
+    """Pairs in the order in which they are met: z_t = offset + slope * mu - sign * u'Mu, flat on [low, high)."""
+
+    U: Array  # (B, d), contiguous
+    sign: Array
+    slope: Array
+    offset: Array
+    low: Array
+    high: Array
+    shrink: Array  # eta_t * trace coefficient
+    margins: Array  # filled as pairs are met
+    traces: Array
 
 
 def scan_factors(  # type: ignore[no-untyped-def]
@@ -66,7 +95,9 @@ def scan_dense(U, sign, slope, offset, low, high, shrink, start, D, tau, mu, roo
     return U.shape[0], tau
 
 
-def scan_spectrum(U, sign, slope, offset, low, high, shrink, start, V, theta, level, tau, mu, kind, room, margins, traces):  # type: ignore[no-untyped-def]
+def scan_spectrum(  # type: ignore[no-untyped-def]
+    U, sign, slope, offset, low, high, shrink, start, V, theta, level, tau, mu, kind, room, margins, traces
+):
     """Theta = level I + V' diag(theta - level) V, all shifted by -tau; M by `kind`. Rows of V are orthonormal."""
     d = U.shape[1]
     k = V.shape[0]
@@ -91,6 +122,27 @@ def scan_spectrum(U, sign, slope, offset, low, high, shrink, start, V, theta, le
             return t, tau
         tau += shrink[t]
     return U.shape[0], tau
+
+
+def lanczos(D, unit, basis, diagonal, off, reached, wanted):  # type: ignore[no-untyped-def]
+    """Lanczos steps reached + 1, ..., wanted on the symmetric D from `unit`; (steps made, did the space close?)."""
+    for j in range(reached, wanted):
+        if j == 0:
+            basis[0] = unit
+        w = np.dot(D, basis[j])
+        diagonal[j] = np.dot(w, basis[j])
+        Q = basis[: j + 1]
+        for _ in range(2):
+            w = w - np.dot(np.dot(Q, w), Q)
+        size = np.sqrt(np.dot(w, w))
+        off[j] = size
+        if size <= 1e-14 * (np.abs(diagonal[0]) + 1e-300) or j + 1 == D.shape[0]:
+            return j + 1, True
+        if j + 1 < basis.shape[0]:
+            basis[j + 1] = w / size
+        elif j + 1 < wanted:
+            return j + 1, False
+    return wanted, False
 
 
 def _primal(theta, kind):  # type: ignore[no-untyped-def]

@@ -107,9 +107,7 @@ class Engine:
         self.intercept = np.array([float(setup.intercept), 0.0, z0, z0, low, high, setup.intercept_bias, 0.0])
         if setup.general:
             self.state[:, 1] = np.clip(0.0, setup.low, setup.high)
-            self.state[:, 3] = -1.0
-        else:
-            self.state[:, 2] = np.inf
+            self.state[:, 3] = np.nan
         self.seen = np.zeros(d if setup.batch > 1 else 1, np.int64)
         self.averages = np.zeros((1, 3))
         self._block: Block | None = None

@@ -1,15 +1,16 @@
 """A coordinate over a gap: the sum of its weighted dual iterates, in closed form, while no sample touches it.
 
-In: a coordinate's record and the block's tables. Out: the amount that ``sum of a_i z_i`` grew by, exact to rounding.
+In: a coordinate's record and the block's tables. Out: ``total``, the sum of a_m z_m up to step i, exact to rounding.
 
-The record of a coordinate is four numbers, ``(sigma, total, p, r)``, half a cache line:
+The record of a coordinate is four numbers, ``(sigma, base, c, e)``, half a cache line. Its total at step i is
 
-- ``p < inf, r >= 0``  it moves freely: p and r are P and R at its last touch;
-- ``p = inf, r = 0``   it is thresholded to zero until it is touched again;
-- ``r = -1``           anything may happen in the gap (it leaves or meets a bound, a bias drives it through zero): p is
-  the step of the last touch, counted from the block's start, and the gap is cut where the regime changes.
+    base + c P_i + e R_i        c = -sigma, e = rho sign(sigma) while it moves freely; c = e = 0 while it is thresholded
 
-With a constant bias b on the coordinate its subgradient sum is sigma + b T, which leaves both branches linear in T.
+so that reading is two multiplications and no branch. It holds while ``|c| >= |e| T_i``; past that the threshold has
+overtaken the coordinate, and its total stays at what it was then. ``e = nan`` says that anything may happen in the gap (it
+leaves or meets a bound, a bias drives it through zero): c is then the step of the last touch, counted from the block's
+start, base the total there, and the gap is cut where the regime changes. With a constant bias b on the coordinate its
+subgradient sum is sigma + b T, which leaves both branches linear in T.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["gap", "gap_dying", "gap_general", "iterate", "mark"]
+__all__ = ["gap_general", "iterate", "mark", "overtaken", "total_at"]
 
 
 @njit(cache=True, error_model="numpy")
@@ -148,46 +149,41 @@ def gap_general(sigma, tau, i, rho, bias, low, high, inverse, shape, threshold, 
 
 
 @njit(cache=True, error_model="numpy")
-def gap_dying(sigma, p, r, rho, i, inverse, threshold, prefix):  # type: ignore[no-untyped-def]
-    """Sum of a_m z_m for a free coordinate whose threshold overtook it before step i."""
-    magnitude = abs(sigma)
-    a, b = 0, i  # the first step with rho T >= |sigma| is in (a, b]
+def overtaken(base, c, e, i, threshold, prefix):  # type: ignore[no-untyped-def]
+    """The total of a free coordinate whose threshold overtook it before step i."""
+    a, b = 0, i  # the first step with |c| < |e| T is in (a, b]
     while b - a > 1:
         middle = (a + b) // 2
-        if magnitude > rho * threshold[middle]:
-            a = middle
-        else:
+        if abs(c) < abs(e) * threshold[middle]:
             b = middle
-    grown = magnitude * (prefix[a, 0] - p) - rho * (prefix[a, 1] - r)
-    return -np.copysign(grown * inverse, sigma) if prefix[a, 0] > p else 0.0
+        else:
+            a = middle
+    return base + c * prefix[a, 0] + e * prefix[a, 1]
 
 
 @njit(cache=True, error_model="numpy")
-def mark(sigma, i, rho, low, high, inverse, general, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
-    """The record's p and r for a coordinate whose sigma was set at step i (its next iterate is z_{i+1})."""
-    if general:
-        return np.float64(i), -1.0
+def total_at(record, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
+    """The record's total at step i."""
+    base, c, e = record[1], record[2], record[3]
+    if abs(c) >= abs(e) * threshold[i]:
+        return base + c * prefix[i, 0] + e * prefix[i, 1]
+    if np.isnan(e):
+        return base + gap_general(
+            record[0], np.int64(c), i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix
+        )
+    return overtaken(base, c, e, i, threshold, prefix)
+
+
+@njit(cache=True, error_model="numpy")
+def mark(record, total, i, rho, low, high, inverse, general, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
+    """Complete the record of a coordinate whose sigma was set at step i (its next iterate is z_{i+1})."""
+    sigma = record[0]
     excess = abs(sigma) - rho * threshold[i + 1]
-    if excess <= 0.0:
-        return np.inf, 0.0
     bound = high if sigma < 0.0 else -low
-    if bound <= 0.0:
-        return np.inf, 0.0
-    if excess * inverse > bound * divisor[i + 1]:
-        return np.float64(i), -1.0
-    return prefix[i, 0], prefix[i, 1]
-
-
-@njit(cache=True, error_model="numpy")
-def gap(record, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
-    """What the record's total has to grow by to be right at step i."""
-    sigma, p, r = record[0], record[2], record[3]
-    if p == np.inf:
-        return 0.0
-    if r < 0.0:
-        return gap_general(sigma, np.int64(p), i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
-    magnitude = abs(sigma)
-    if magnitude > rho * threshold[i]:
-        grown = magnitude * (prefix[i, 0] - p) - rho * (prefix[i, 1] - r)
-        return -np.copysign(grown * inverse, sigma)
-    return gap_dying(sigma, p, r, rho, i, inverse, threshold, prefix)
+    c, e = 0.0, 0.0
+    if excess > 0.0 and bound > 0.0:
+        c, e = -sigma * inverse, np.copysign(rho * inverse, sigma)
+    if general or (excess * inverse > bound * divisor[i + 1] and bound > 0.0):
+        record[1], record[2], record[3] = total, np.float64(i), np.nan
+    else:
+        record[1], record[2], record[3] = total - c * prefix[i, 0] - e * prefix[i, 1], c, e

@@ -11,9 +11,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
-from spdsl.solvers.dual_averaging.gaps import gap, gap_dying, gap_general, iterate, mark
+from spdsl.solvers.dual_averaging.gaps import gap_general, iterate, mark, overtaken, total_at
 
 __all__ = ["fill_tables", "read", "run_any", "run_interpolated", "settle"]
 
@@ -46,6 +49,22 @@ def _compile(loop: Any, data: str, index: str) -> Any:
     return njit(signature, cache=True, error_model="numpy")(loop)
 
 
+@intrinsic
+def prefetch(context, array, index):  # type: ignore[no-untyped-def]
+    """Ask for the cache line of a flat array's element; changes nothing but the time that a later look takes."""
+
+    def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        pointer_type, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
+        flat = target.make_array(signature.args[0])(target, builder, arguments[0])
+        pointer = builder.bitcast(builder.gep(flat.data, [arguments[1]]), pointer_type)
+        kind = ir.FunctionType(ir.VoidType(), [pointer_type, whole, whole, whole])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        builder.call(function, [pointer, whole(0), whole(3), whole(1)])
+        return target.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
 def _run_interpolated(  # type: ignore[no-untyped-def]
     slope, theta, theta_step, rows, batch, scale,
     data, indices, indptr, width, row_scale, row_scale_step, offset, offset_step,
@@ -59,9 +78,18 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
     """Family 0 only: the gradient is taken at w = total / A, one sample a step."""
     with_intercept = intercept[0] > 0.0
     track = averages.shape[0] > 1
+    tight = min(high_all.min(), -low_all.max())  # the bound that is met first
     for t in range(steps):
         i = first + t
-        row = rows[t]
+        row = np.uint64(rows[t])
+        if width == 0 and t + 8 < steps:  # rows are drawn at random: have them at hand in time
+            following = np.uint64(rows[t + 8])
+            prefetch(indptr, following)
+            prefetch(row_scale, following * row_scale_step)
+            following = np.uint64(rows[t + 4])
+            for q in range(indptr[following], indptr[following + 1], 16):
+                prefetch(data, q)
+                prefetch(indices, q)
         if width > 0:  # dense rows share one array of column numbers
             shift, begin, end = row * width, 0, width
         else:
@@ -69,20 +97,18 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
         P, R, T = prefix[i, 0], prefix[i, 1], threshold[i]
         dot = 0.0
         for q in range(begin, end):
-            j = indices[q]
-            sigma, total, p, r = state[j, 0], state[j, 1], state[j, 2], state[j, 3]
-            if p != np.inf:
-                rho = rho_all[j * rho_step]
-                magnitude = abs(sigma)
-                if r < 0.0:
-                    total += gap_general(
-                        sigma, np.int64(p), i, rho, bias_all[j * bias_step], low_all[j * box_step],
-                        high_all[j * box_step], 1.0, shape, threshold, divisor, prefix,
+            j = np.uint64(indices[q])  # unsigned: no wrap-around to look out for
+            c, e = state[j, 2], state[j, 3]
+            total = state[j, 1] + c * P + e * R
+            if not abs(c) >= abs(e) * T:
+                if np.isnan(e):
+                    total = state[j, 1] + gap_general(
+                        state[j, 0], np.int64(c), i, rho_all[j * rho_step], bias_all[j * bias_step],
+                        low_all[j * box_step], high_all[j * box_step], 1.0, shape, threshold, divisor, prefix,
                     )  # fmt: skip
-                elif magnitude > rho * T:
-                    total -= np.copysign(magnitude * (P - p) - rho * (R - r), sigma)
-                else:
-                    total += gap_dying(sigma, p, r, rho, i, 1.0, threshold, prefix)
+                else:  # for good, so that no later look pays for it again
+                    total = overtaken(state[j, 1], c, e, i, threshold, prefix)
+                    state[j, 1], state[j, 2], state[j, 3] = total, 0.0, 0.0
             buffer[q - begin] = total
             dot += data[shift + q] * total
         unit, unit_intercept = row_scale[row * row_scale_step], row_scale[row * row_scale_step + 1]
@@ -96,22 +122,23 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
             averages[row, 2] += weight[i] * z * s
         if s != 0.0:
             factor = weight[i] * scale * s * unit
-            T = threshold[i + 1]
+            T, D = threshold[i + 1], divisor[i + 1]
             for q in range(begin, end):
-                j = indices[q]
-                sigma = state[j, 0] + factor * data[shift + q]
-                state[j, 0], state[j, 1] = sigma, buffer[q - begin]
-                if general:
-                    state[j, 2], state[j, 3] = np.float64(i), -1.0
-                else:
-                    excess = abs(sigma) - rho_all[j * rho_step] * T
-                    bound = high_all[j * box_step] if sigma < 0.0 else -low_all[j * box_step]
-                    if excess <= 0.0 or bound <= 0.0:
-                        state[j, 2], state[j, 3] = np.inf, 0.0
-                    elif excess > bound * divisor[i + 1]:
-                        state[j, 2], state[j, 3] = np.float64(i), -1.0
-                    else:
-                        state[j, 2], state[j, 3] = P, R
+                j = np.uint64(indices[q])
+                sigma, total, rho = state[j, 0] + factor * data[shift + q], buffer[q - begin], rho_all[j * rho_step]
+                excess = abs(sigma) - rho * T
+                free = excess > 0.0
+                c = -sigma if free else 0.0
+                e = np.copysign(rho, sigma) if free else 0.0
+                state[j, 0] = sigma
+                state[j, 1] = total - c * P - e * R
+                state[j, 2] = c
+                state[j, 3] = e
+                if general or excess > tight * D:
+                    mark(
+                        state[j], total, i, rho, low_all[j * box_step], high_all[j * box_step], 1.0, general,
+                        threshold, divisor, prefix,
+                    )  # fmt: skip
         if with_intercept:
             gradient = s * scale * unit_intercept
             _step_intercept(intercept, gradient, i, 0, weight, sums, threshold, divisor, step_size, shape, delta, eta)
@@ -149,7 +176,7 @@ def _run_any(  # type: ignore[no-untyped-def]
                 low, high = low_all[j * box_step], high_all[j * box_step]
                 if primal:
                     inverse = _inverse(j, family, curvature, delta, eta, 0.0)
-                    value = state[j, 1] + gap(
+                    value = total_at(
                         state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix
                     )
                 else:
@@ -191,8 +218,9 @@ def _run_any(  # type: ignore[no-untyped-def]
             rho, bias = rho_all[j * rho_step], bias_all[j * bias_step]
             low, high = low_all[j * box_step], high_all[j * box_step]
             inverse = _inverse(j, family, curvature, delta, eta, 0.0)
+            total = 0.0
             if summed:
-                state[j, 1] += gap(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
+                total = total_at(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
             if family == 0:
                 state[j, 0] += weight[i] * gradient
             elif family == 1:
@@ -209,8 +237,7 @@ def _run_any(  # type: ignore[no-untyped-def]
                 curvature[j] = squared
                 inverse = _inverse(j, family, curvature, delta, eta, 0.0)
             if summed:
-                p, r = mark(state[j, 0], i, rho, low, high, inverse, general, threshold, divisor, prefix)
-                state[j, 2], state[j, 3] = p, r
+                mark(state[j], total, i, rho, low, high, inverse, general, threshold, divisor, prefix)
         if with_intercept:
             _step_intercept(
                 intercept, intercept_gradient, i, family, weight, sums, threshold, divisor, step_size, shape, delta, eta
@@ -271,7 +298,7 @@ def read(  # type: ignore[no-untyped-def]
             out[j] = iterate(state[j, 0], i, rho, bias, low, high, inverse, threshold, divisor)
         else:
             inverse = _inverse(j, family, curvature, delta, eta, 0.0)
-            out[j] = state[j, 1] + gap(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
+            out[j] = total_at(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
 
 
 @njit(cache=True, error_model="numpy")
@@ -282,18 +309,18 @@ def settle(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """End a block at its last step i: bring every coordinate up to date and restart its gap in the next block."""
     for j in range(state.shape[0]):
-        if state[j, 2] == np.inf and state[j, 0] == 0.0 and not general:
+        if state[j, 0] == 0.0 and not general:
             continue  # never touched, or shrunk to zero for good
         rho, bias = rho_all[j * rho_step], bias_all[j * bias_step]
         low, high = low_all[j * box_step], high_all[j * box_step]
         inverse = _inverse(j, family, curvature, delta, eta, 0.0)
+        total = 0.0
         if summed:
-            state[j, 1] += gap(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
+            total = total_at(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
         if family == 1:
             state[j, 0] = -iterate(state[j, 0], i, rho, 0.0, low, high, 1.0, threshold, divisor)
         if summed:
-            p, r = mark(state[j, 0], 0, rho, low, high, inverse, general, next_threshold, next_divisor, next_prefix)
-            state[j, 2], state[j, 3] = p, r
+            mark(state[j], total, 0, rho, low, high, inverse, general, next_threshold, next_divisor, next_prefix)
 
 
 @njit(cache=True, error_model="numpy")

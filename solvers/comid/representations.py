@@ -351,7 +351,7 @@ class Spectrum:
         M = (self.V.T * (m[:-1] - m[-1])) @ self.V
         M = 0.5 * (M + M.T)
         M.flat[:: self.dimension + 1] += m[-1]
-        return M
+        return np.asarray(M)
 
     def _dual(self) -> Array:
         D = (self.V.T * (self.theta - self.level)) @ self.V

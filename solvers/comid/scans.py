@@ -145,11 +145,11 @@ def lanczos(D, unit, basis, diagonal, off, reached, wanted):  # type: ignore[no-
     return wanted, False
 
 
-def _primal(theta, kind):  # type: ignore[no-untyped-def]
+def _primal(theta: float, kind: int) -> float:
     if kind == CLIP:
         return max(theta, 0.0)
     if kind == EXPONENTIAL:
-        return np.exp(theta)
+        return float(np.exp(theta))
     return -1.0 / theta
 
 

@@ -1,7 +1,7 @@
 """Affine expressions of the variables: terms with matrices and scales, and the arithmetic that keeps them affine.
 
-In: terms made by `lower` from names, products and evaluations. Out: `Predictor`s. Folding happens here: ``y * (X @ w + b)``
-becomes two terms with the scale y, ``A @ (X @ w)`` one term with the matrix A @ X.
+In: terms made by `lower` from names, products and evaluations. Out: `Predictor`s. Folding happens here: ``y * (X @ w
++ b)`` becomes two terms with the scale y, ``A @ (X @ w)`` one term with the matrix A @ X.
 """
 
 from __future__ import annotations

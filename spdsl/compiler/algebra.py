@@ -1,7 +1,8 @@
-"""Between expressions and sympy: conversion with stable functions, and printing as text, LaTeX, NumPy and numba source.
+"""Between expressions and sympy: conversion with stable functions, and printing as text, LaTeX, NumPy and numba
+source.
 
-In: an `Expression` over named quantities. Out: a sympy expression and its spellings. This is the only module that says how a
-symbol or a function is spelled. It imports sympy, so nothing that a cached model needs may import it.
+In: an `Expression` over named quantities. Out: a sympy expression and its spellings. This is the only module that
+says how a symbol or a function is spelled. It imports sympy, so nothing that a cached model needs may import it.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from spdsl.compiler.quantities import Quantity
-from spdsl.problem.expressions import Call, Expression, Name, Number
+from spdsl.problem.expressions import Expression, Name, Number
 from spdsl.problem.functions import Formula
 
 __all__ = ["Symbolic", "code", "formula", "python_name", "sigmoid", "softplus", "symbol", "to_sympy"]
 
 Symbolic: TypeAlias = Any  # a sympy expression: sympy is untyped
+
 
 def symbol(quantity: Quantity) -> Symbolic:
     """The sympy symbol of a quantity, with what is known of its sign as assumption."""
@@ -139,14 +141,13 @@ def apply(function: str, arguments: list[Symbolic]) -> Symbolic:
 
 
 def _log_sum(total: Symbolic) -> Symbolic | None:
-    """log of a sum of exactly two positive terms of which one at least is c e^u, as a stable softplus; None otherwise."""
+    """log of a sum of two positive terms of which one at least is c e^u, as a stable softplus; None otherwise."""
     if not isinstance(total, sympy.Add) or len(total.args) != 2:
         return None
-    logs = [_log_of_exponential(term) for term in total.args]
-    if any(log is None for log in logs) or not any(term.has(sympy.exp) for term in total.args):
+    first, second = (_log_of_exponential(term) for term in total.args)
+    if first is None or second is None or not total.has(sympy.exp):
         return None
-    first, second = logs
-    if first.is_number or not second.is_number and sympy.default_sort_key(first) < sympy.default_sort_key(second):
+    if first.is_number or (not second.is_number and sympy.default_sort_key(first) < sympy.default_sort_key(second)):
         return first + softplus(second - first)
     return second + softplus(first - second)
 
@@ -180,6 +181,7 @@ def _quotient(above: Symbolic, below: Symbolic) -> Symbolic:
     parts = [_log_of_exponential(term) for term in below.args]
     if log_above is not None:
         for own, other in (parts, parts[::-1]):
+            assert own is not None
             difference = sympy.expand(log_above - own)
             if difference.is_number:
                 return sympy.exp(difference) * sigmoid(sympy.expand(own - other))
@@ -244,8 +246,13 @@ _SQRT = {"numpy": "np.sqrt", "numba": "math.sqrt"}
 
 def python_name(name: str) -> str:
     """An identifier for a quantity in generated source: its own name unless that means something to Python or to us."""
-    clean = name if name.isidentifier() and name.isascii() else "q_" + "".join(
-        character if character.isascii() and character.isalnum() else f"_{ord(character)}_" for character in name
+    clean = (
+        name
+        if name.isidentifier() and name.isascii()
+        else "q_"
+        + "".join(
+            character if character.isascii() and character.isalnum() else f"_{ord(character)}_" for character in name
+        )
     )
     return f"{clean}_" if keyword.iskeyword(clean) or clean in RESERVED or clean.startswith("_") else clean
 
@@ -339,7 +346,7 @@ class _Source:
     def power(self, e: Symbolic) -> str:
         base, exponent = e.as_base_exp()
         if exponent.could_extract_minus_sign():
-            return f"(1.0/{self.show(base ** -exponent)})"
+            return f"(1.0/{self.show(base**-exponent)})"
         if exponent == sympy.Rational(1, 2):
             return f"{_SQRT[self.dialect]}({self.show(base)})"
         shown = self.show(base)
@@ -348,5 +355,5 @@ class _Source:
         if exponent.is_Rational and exponent.q == 2:
             whole = (exponent - sympy.Rational(1, 2)).p
             root = f"{_SQRT[self.dialect]}({shown})"
-            return f"({self.show(base ** whole)}*{root})"
+            return f"({self.show(base**whole)}*{root})"
         return f"({shown})**({_strip(self.show(exponent))})"

@@ -1,7 +1,7 @@
 """The scalar atoms of the language, spelled out in `max`, `abs`, `piecewise` and smooth functions.
 
-In: an expression over the arguments and parameters of a scalar function. Out: the same function in the few primitives that
-the derivation knows, so that `hinge` or `huber` are derived exactly as a user's own formula is.
+In: an expression over the arguments and parameters of a scalar function. Out: the same function in the few primitives
+that the derivation knows, so that `hinge` or `huber` are derived exactly as a user's own formula is.
 """
 
 from __future__ import annotations

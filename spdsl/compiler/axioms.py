@@ -1,14 +1,15 @@
 """Proves or refutes the axioms that make f(v, lambda) a self-paced regularizer (GAGA, Definition 2).
 
-In: the smooth pieces of f in v, the ages for which f is defined. Out: one `AxiomVerdict` an axiom; a refuted one has a
-counterexample (v, l, lambda). (i) f is convex in v. (ii) v* falls with l, from 1 to 0. (iii) v* grows with lambda, to at most 1,
-from 0: only its limit at lambda -> 0 is a warning, as the log regularizer of the paper itself fails it.
+In: the smooth pieces of f in v, the ages for which f is defined. Out: one `AxiomVerdict` an axiom; a refuted one has
+a counterexample (v, l, lambda). (i) f is convex in v. (ii) v* falls with l, from 1 to 0. (iii) v* grows with lambda,
+to at most 1, from 0: only its limit at lambda -> 0 is a warning, as the log regularizer of the paper itself fails it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import sympy
@@ -66,8 +67,10 @@ def _convex(
             if bad.any():
                 at, found = float(v[bad][-1]), float(curvature[bad][-1])
                 example = {"v": at, "l": -scope.number(piece.slope, at, values), age: values[age]}
-                return AxiomVerdict(CONVEX, "refuted", f"f'' = {found:.6g} at v = {at:.6g}, {age} = {values[age]:.6g}", example)
-        for left, right in zip(pieces, pieces[1:]):
+                return AxiomVerdict(
+                    CONVEX, "refuted", f"f'' = {found:.6g} at v = {at:.6g}, {age} = {values[age]:.6g}", example
+                )
+        for left, right in pairwise(pieces):
             border = right.segment.ends[0]
             before, after = scope.number(left.slope, border, values), scope.number(right.slope, border, values)
             if after < before - 1e-12:
@@ -110,24 +113,62 @@ def _grows(
     pieces: Sequence[SmoothPiece], scope: Scope, sampled: Sequence[Mapping[str, float]], age: str
 ) -> list[AxiomVerdict]:
     """v* grows with the age iff f' falls with it."""
-    lam = scope.symbols[age]
-    for values in sampled:
-        for piece in pieces:
-            v = _on(piece)
-            mixed = np.broadcast_to(scope.function(sympy.diff(piece.slope, lam))(v, values), v.shape)
-            slopes = np.broadcast_to(scope.function(piece.slope)(v, values), v.shape)
-            bad = (mixed > 1e-10 * np.maximum(1.0, np.abs(slopes))) & (slopes < 0)  # v* = v needs l = -f' > 0
-            if bad.any():
-                at = float(v[bad][len(v[bad]) // 2])
-                loss = -scope.number(piece.slope, at, values)
-                reason = f"v* falls as {age} grows, at l = {loss:.6g}, {age} = {values[age]:.6g}, where v* = {at:.6g}"
-                return [AxiomVerdict(GROWS, "refuted", reason, {"v": at, "l": loss, age: values[age]})]
-    proved = all(sympy.factor_terms(-sympy.diff(piece.slope, lam)).is_nonnegative for piece in pieces)
+    mixed = [sympy.diff(piece.slope, scope.symbols[age]) for piece in pieces]
+    examples = {values[age]: _fall(pieces, mixed, scope, values, age) for values in sampled}
+    failing = sorted(value for value, example in examples.items() if example is not None)
+    if failing:
+        return [_monotonicity(pieces, mixed, scope, examples, failing, age)]
+    proved = all(_nonnegative(-item) for item in mixed)
     limit = _limit_at_zero(pieces, scope, age)
     if limit is not None:
         return [limit]
-    how = "proved" if proved and len(pieces) == 1 else "checked numerically"
+    how: Literal["proved", "checked numerically"] = "proved" if proved and len(pieces) == 1 else "checked numerically"
     return [AxiomVerdict(GROWS, how, f"f' falls as {age} grows, and v* -> 0 as {age} -> 0")]
+
+
+def _fall(
+    pieces: Sequence[SmoothPiece], mixed: Sequence[Any], scope: Scope, values: Mapping[str, float], age: str
+) -> dict[str, float] | None:
+    """A point (v, l, lambda) at which v* falls as the age grows, None when there is none on a grid of v."""
+    for piece, by_age in zip(pieces, mixed):
+        v = _on(piece)
+        change = np.broadcast_to(scope.function(by_age)(v, values), v.shape)
+        slopes = np.broadcast_to(scope.function(piece.slope)(v, values), v.shape)
+        bad = (change > 1e-10 * np.maximum(1.0, np.abs(slopes))) & (slopes < 0)  # v* = v needs l = -f' > 0
+        if bad.any():
+            at = float(v[bad][np.argmax(change[bad])])
+            return {"v": at, "l": -scope.number(piece.slope, at, values), age: values[age]}
+    return None
+
+
+def _monotonicity(
+    pieces: Sequence[SmoothPiece],
+    mixed: Sequence[Any],
+    scope: Scope,
+    examples: Mapping[float, dict[str, float] | None],
+    failing: Sequence[float],
+    age: str,
+) -> AxiomVerdict:
+    """Refuted when it fails from the smallest ages on; a warning with the border when it holds below some age.
+
+    The logarithmic regularizer is of the second kind: f'_lambda(v) = v zeta^(v-1) - 1 is positive near v = 1 exactly when
+    zeta < 1/e, so its v* grows with the age only for lambda <= 1 - 1/e, not for all of its 0 < lambda < 1.
+    """
+    below = [value for value in examples if value < failing[0]]
+    example = examples[failing[-1]] or {}
+    reason = (
+        f"v* falls as {age} grows, at l = {example['l']:.6g}, {age} = {example[age]:.6g}, where v* = {example['v']:.6g}"
+    )
+    if not below or any(examples[value] is None for value in examples if value > failing[0]):
+        return AxiomVerdict(GROWS, "refuted", reason, example)
+    low, high = max(below), failing[0]
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        if _fall(pieces, mixed, scope, {**scope.typical, age: middle}, age) is None:
+            low = middle
+        else:
+            high = middle
+    return AxiomVerdict(GROWS, "warning", f"it holds only for {age} < {low:.3g}: {reason}", example)
 
 
 def _limit_at_zero(pieces: Sequence[SmoothPiece], scope: Scope, age: str) -> AxiomVerdict | None:

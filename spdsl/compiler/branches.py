@@ -1,32 +1,31 @@
 """Enumerates the branches of a scalar formula: its smooth pieces from left to right and the borders between them.
 
-In: an expression in primitives (`abs`, `max`, `min`, `piecewise` and smooth functions) over one argument and parameters.
-Out: `Segment`s with sympy formulas. The tree is walked from the leaves up, each node combining the pieces of its children, so
-nested kinks need no case distinction; `sympy.solve` on a piecewise equation, which loses branches silently, is never used.
-The order of the borders is decided at the parameters' typical values; `derive` verifies it at others.
+In: an expression in primitives (`abs`, `max`, `min`, `piecewise` and smooth functions) over one argument and
+parameters. Out: `Segment`s with sympy formulas. The tree is walked from the leaves up, each node combining the pieces
+of its children, so nested kinks need no case distinction; `sympy.solve` on a piecewise equation, which loses branches
+silently, is never used. The order of the borders is decided at the parameters' typical values; `derive` verifies it
+at others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import sympy
 
 from spdsl.compiler.algebra import Symbolic, apply, to_sympy
 from spdsl.compiler.atoms import COMPARISONS, mentions
+from spdsl.compiler.failures import TooManyPiecesError
 from spdsl.compiler.roots import zeros
 from spdsl.compiler.scope import Scope
 from spdsl.problem.expressions import Call, Expression
 
-__all__ = ["MAXIMUM_PIECES", "Border", "Segment", "TooManyPieces", "enumerate_segments", "merge", "same"]
+__all__ = ["MAXIMUM_PIECES", "Border", "Segment", "enumerate_segments", "merge", "same"]
 
 MAXIMUM_PIECES = 120  # labels of pieces are int8
 INFINITY = float("inf")
-
-
-class TooManyPieces(ValueError):
-    """A formula has more pieces than labels."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def enumerate_segments(expression: Expression, scope: Scope) -> list[Segment]:
 
     Raises
     ------
-    TooManyPieces
+    TooManyPiecesError
         For more than `MAXIMUM_PIECES`.
     """
     return _Enumerator(scope).segments(expression)
@@ -161,7 +160,7 @@ class _Enumerator:
         low, high = cell.ends
         borders = [Border(at, place) for at, place in zeros(difference, self.scope, low, high)]
         cuts: list[Border | None] = [cell.lower, *borders, cell.upper]
-        return [replace(cell, lower=a, upper=b) for a, b in zip(cuts, cuts[1:])]
+        return [replace(cell, lower=a, upper=b) for a, b in pairwise(cuts)]
 
     def refine(
         self, children: list[list[Segment]], within: Segment | None = None
@@ -175,7 +174,7 @@ class _Enumerator:
         if len(borders) > 1:
             borders = _distinct(borders)
         cuts: list[Border | None] = [within.lower, *borders, within.upper]
-        cells = [Segment(a, b, None) for a, b in zip(cuts, cuts[1:])]
+        cells = [Segment(a, b, None) for a, b in pairwise(cuts)]
         self.limited(cells)
         if len(cells) == 1 and all(len(child) == 1 for child in children):
             return [(cells[0], tuple(child[0].formula for child in children))]
@@ -183,7 +182,7 @@ class _Enumerator:
 
     def limited(self, segments: list[Segment]) -> list[Segment]:
         if len(segments) > MAXIMUM_PIECES:
-            raise TooManyPieces(f"more than {MAXIMUM_PIECES} pieces")
+            raise TooManyPiecesError(f"more than {MAXIMUM_PIECES} pieces")
         return segments
 
 
@@ -200,7 +199,7 @@ def merge(segments: Sequence[Segment], scope: Scope) -> list[Segment]:
 
 def same(left: Symbolic, right: Symbolic) -> bool:
     """Are two formulas equal, as far as expanding shows?"""
-    return left == right or sympy.expand(left - right) == 0
+    return bool(left == right or sympy.expand(left - right) == 0)
 
 
 def _at(child: list[Segment], z: float) -> Symbolic:

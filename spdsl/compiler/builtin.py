@@ -1,8 +1,8 @@
 """The SP-regularizers that have a name in the language: their f(v, lambda) as formulas, and nothing else.
 
-In: a name. Out: f as an expression over ``v``, ``lambda`` and its parameters; `weights.derive_weights` finds v* as it does for a
-user's own f. Sources: hard, linear, mixture, log: GAGA (section 2); polynomial, logarithmic, welsch, cauchy, huber: the tables
-of the self-paced literature as collected in GAGA's references.
+In: a name. Out: f as an expression over ``v``, ``lambda`` and its parameters; `weights.derive_weights` finds v* as it
+does for a user's own f. Sources: hard, linear, mixture, log: GAGA (section 2); polynomial, logarithmic, welsch,
+cauchy, huber: the tables of the self-paced literature as collected in GAGA's references.
 """
 
 from __future__ import annotations

@@ -21,14 +21,16 @@ __all__ = ["judge"]
 Verdict = Literal["proved", "refuted", "undecided"]
 
 
-def judge(
-    pieces: Sequence[SmoothPiece], smooth: Sequence[bool], scope: Scope
-) -> tuple[Verdict, str, dict[str, float]]:
+def judge(pieces: Sequence[SmoothPiece], smooth: Sequence[bool], scope: Scope) -> tuple[Verdict, str, dict[str, float]]:
     """The verdict on a function whose neighbouring pieces meet at kinks, `smooth` where the slope is continuous."""
     refuted = _refutation(pieces, scope)
     if refuted is not None:
         return refuted
-    undecided = [piece for piece in pieces if not sympy.expand(piece.curvature).is_nonnegative and not piece.curvature.is_nonnegative]
+    undecided = [
+        piece
+        for piece in pieces
+        if not sympy.expand(piece.curvature).is_nonnegative and not piece.curvature.is_nonnegative
+    ]
     if not undecided:
         return "proved", "every piece has nonnegative curvature and the slopes increase at the kinks", {}
     return "undecided", "no point contradicts it, but the curvature's sign could not be proved", {}

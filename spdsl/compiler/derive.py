@@ -1,13 +1,15 @@
 """Derives a scalar function: pieces, kinks, derivatives, convexity, and the sources of its kernels.
 
-In: a formula over one argument, and what is known of its parameters. Out: a `DerivedFunction` (text) and two source files.
-Every piece is verified numerically against the formula, on a grid, at the parameters' typical values and at others.
+In: a formula over one argument, and what is known of its parameters. Out: a `DerivedFunction` (text) and two source
+files. Every piece is verified numerically against the formula, on a grid, at the parameters' typical values and at
+others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from spdsl.compiler.atoms import expand_atoms
 from spdsl.compiler.branches import Segment, enumerate_segments, merge, same
 from spdsl.compiler.convexity import judge
 from spdsl.compiler.derived import DerivedFunction
+from spdsl.compiler.failures import DerivationError
 from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.roots import spread
 from spdsl.compiler.scope import Scope
@@ -25,11 +28,7 @@ from spdsl.compiler.sources import function_sources
 from spdsl.problem.expressions import Expression, evaluate, text
 from spdsl.problem.functions import Formula, Kink, Piece
 
-__all__ = ["DerivationError", "SmoothPiece", "derive_function", "smooth_pieces"]
-
-
-class DerivationError(ValueError):
-    """A formula can't be split into pieces that agree with it; the message says at which point it fails."""
+__all__ = ["SmoothPiece", "derive_function", "smooth_pieces"]
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,14 @@ def derive_function(
     ------
     DerivationError
         When the pieces do not agree with the formula at some parameters (their order depends on them).
-    NoClosedForm
+    NoClosedFormError
         When a border depends on parameters without a formula for it.
-    TooManyPieces
+    TooManyPiecesError
     """
     scope = Scope(argument, tuple(quantities))
     pieces = smooth_pieces(body, scope)
     verify(body, pieces, scope)
-    kinks = [kink_between(left, right, scope) for left, right in zip(pieces, pieces[1:])]
+    kinks = [kink_between(left, right, scope) for left, right in pairwise(pieces)]
     verdict, reason, witness = judge(pieces, [kink.smooth for kink in kinks], scope)
     derived = DerivedFunction(
         argument=argument,
@@ -137,8 +136,7 @@ def grid_around(borders: Sequence[float], scope: Scope) -> Any:
     """Points at, near and between borders, and far out, within the argument's domain."""
     scale = max([1.0, *(abs(border) for border in borders)])
     parts = [scale * np.linspace(-3.0, 3.0, 61), spread(-np.inf, np.inf, 41)]
-    for border in borders:
-        parts.append(border + scale * np.array([-1e-3, -1e-6, 1e-6, 1e-3]))
+    parts += [border + scale * np.array([-1e-3, -1e-6, 1e-6, 1e-3]) for border in borders]
     grid = np.unique(np.concatenate(parts))
     if scope.lower is not None:
         grid = grid[grid >= scope.lower]

@@ -1,6 +1,7 @@
 """What a derivation yields, as plain text: the record that the cache keeps and that kernels are loaded from.
 
-In: facts from `derive` and `weights`. Out: JSON-able dataclasses, so that a cached model needs neither sympy nor numba.
+In: facts from `derive` and `weights`. Out: JSON-able dataclasses, so that a cached model needs neither sympy nor
+numba.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`ScalarFunction` and `SelfPaced` records from formulas, through the cache: a known formula needs neither sympy nor numba.
+"""`ScalarFunction` and `SelfPaced` records from formulas, through the cache: a known formula needs neither sympy nor
+numba.
 
 In: formulas with what is known of their parameters. Out: the records of `spdsl.problem`, with kernels.
 """
@@ -26,7 +27,7 @@ def derived_function(
 
     Raises
     ------
-    DerivationError, NoClosedForm, TooManyPieces
+    DerivationError, NoClosedFormError, TooManyPiecesError
         As `spdsl.compiler.derive.derive_function`.
     """
 

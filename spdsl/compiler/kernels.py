@@ -1,7 +1,8 @@
 """Kernels of a derived function or of derived weights, loaded from their generated source.
 
-In: a `GeneratedModule` (namespace of the NumPy tier, and how to get the numba twin). Out: objects that fulfil `PieceKernel` and
-`WeightKernel`. Only the generated functions know formulas; here they are applied by label, elementwise.
+In: a `GeneratedModule` (namespace of the NumPy tier, and how to get the numba twin). Out: objects that fulfil
+`PieceKernel` and `WeightKernel`. Only the generated functions know formulas; here they are applied by label,
+elementwise.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ Sign = Literal["positive", "nonnegative", "negative", "nonpositive", "real", "la
 class Quantity:
     """A parameter of a scalar function.
 
-    `count` is a positive whole number (a size), `labels` is -1 or +1; `varies` says that it differs from sample to sample.
+    `count` is a positive whole number (a size), `labels` is -1 or +1; `varies` says that it differs from sample to
+    sample.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Where a smooth scalar function changes its sign: closed forms where there are any, bracketed numbers otherwise.
 
-In: a sympy expression, the scope that says which symbol is the argument, an interval. Out: (formula, place) pairs, ascending,
-each verified numerically at the parameters' typical values.
+In: a sympy expression, the scope that says which symbol is the argument, an interval. Out: (formula, place) pairs,
+ascending, each verified numerically at the parameters' typical values.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ import numpy as np
 import sympy
 
 from spdsl.compiler.algebra import Symbolic, sigmoid, softplus
+from spdsl.compiler.failures import NoClosedFormError
 from spdsl.compiler.scope import Scope
 
-__all__ = ["NoClosedForm", "invert", "zeros"]
-
-
-class NoClosedForm(ValueError):
-    """A border depends on the parameters and has no closed form that could be found."""
+__all__ = ["invert", "zeros"]
 
 
 def zeros(expression: Symbolic, scope: Scope, low: float, high: float) -> list[tuple[Symbolic, float]]:
@@ -26,7 +23,7 @@ def zeros(expression: Symbolic, scope: Scope, low: float, high: float) -> list[t
 
     Raises
     ------
-    NoClosedForm
+    NoClosedFormError
         When one depends on parameters and neither inversion nor sympy gives a formula for it.
     """
     z = scope.symbol
@@ -45,7 +42,7 @@ def zeros(expression: Symbolic, scope: Scope, low: float, high: float) -> list[t
     if len(found) == len(brackets):
         return found
     if depends_on_parameters:
-        raise NoClosedForm(str(expression))
+        raise NoClosedFormError(str(expression))
     return [(sympy.Float(root), root) for root in (_bisect(expression, scope, *bracket) for bracket in brackets)]
 
 

@@ -1,6 +1,7 @@
 """`Scope`: the argument and the parameters of a scalar formula, and numeric evaluation of sympy expressions over them.
 
-In: names, signs, typical values. Out: symbols, sampled parameter values, NumPy functions made by the kernels' own printer.
+In: names, signs, typical values. Out: symbols, sampled parameter values, NumPy functions made by the kernels' own
+printer.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Scope:
             found = {item.name: symbol(item) for item in self.quantities}
             found[self.argument] = self.symbol
             self.cache["symbols"] = found
-        return found  # type: ignore[no-any-return]
+        return found
 
     @property
     def typical(self) -> dict[str, float]:
@@ -51,7 +52,7 @@ class Scope:
         return {item.name: item.reference for item in self.quantities}
 
     def function(self, expression: Symbolic) -> Callable[[Any, Mapping[str, Any]], Any]:
-        """An expression as a NumPy function of the argument and the parameters' values, through the kernels' printer."""
+        """An expression as a NumPy function of the argument and the parameters' values, by the kernels' printer."""
         made = self.cache.get(expression)
         if made is None:
             names = {name: f"q{i}_" for i, name in enumerate(self.symbols)}
@@ -64,7 +65,7 @@ class Scope:
                     return compiled(*(np.asarray(z, float) if n == self.argument else values[n] for n in order))
 
             self.cache[expression] = made
-        return made  # type: ignore[no-any-return]
+        return made
 
     def number(self, expression: Symbolic, z: float, values: Mapping[str, float] | None = None) -> float:
         """The value at one point, nan where it is not a real number."""
@@ -76,10 +77,8 @@ class Scope:
     def samples(self, count: int = 8) -> list[dict[str, float]]:
         """Parameter values to verify at: the typical ones first, then random ones of the same signs."""
         random = np.random.default_rng(20240607)
-        found = [self.typical]
-        for _ in range(count - 1 if self.quantities else 0):
-            found.append({item.name: _draw(item, random) for item in self.quantities})
-        return found
+        others = range(count - 1 if self.quantities else 0)
+        return [self.typical, *({item.name: _draw(item, random) for item in self.quantities} for _ in others)]
 
 
 def _draw(item: Quantity, random: np.random.Generator) -> float:

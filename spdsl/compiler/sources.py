@@ -1,6 +1,7 @@
 """Writes the source files of kernels: a NumPy tier that is only NumPy, and its scalar numba twin.
 
-In: borders and formulas as sympy expressions, the names of the parameters. Out: readable Python source, complete in itself.
+In: borders and formulas as sympy expressions, the names of the parameters. Out: readable Python source, complete in
+itself.
 """
 
 from __future__ import annotations

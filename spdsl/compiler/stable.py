@@ -1,7 +1,7 @@
 """Scalar functions that stay finite where the textbook formula overflows; what generated kernels call.
 
-In: arrays or floats. Out: the same shape. `NUMPY` holds the functions for the vectorized tier, `NUMBA` the source text of
-their scalar twins, which is copied into a generated file that uses them.
+In: arrays or floats. Out: the same shape. `NUMPY` holds the functions for the vectorized tier, `NUMBA` the source
+text of their scalar twins, which is copied into a generated file that uses them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _xlogx(u: Any) -> Any:
 
 
 def _solve(slope: Any, curvature: Any, loss: Any, low: Any, high: Any, age: Any, *theta: Any) -> Any:
-    """The zero v in [low, high] of slope(v, loss, ...), increasing in v, by Newton safeguarded with bisection.
+    """The zero v in [low, high] of slope(v, loss, ...), which grows with v, by Newton safeguarded by bisection.
 
     `loss` and each of `theta` a float or an array (n,). Converges to the last bit; where the zero lies outside, its end.
     """

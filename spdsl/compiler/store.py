@@ -1,7 +1,7 @@
 """The on-disk cache of derivations: generated source files, keyed by what they were derived from.
 
-In: a key, or a derivation with its two sources. Out: `Stored`, from the disk when it is there and whole, else from memory. A
-folder that can't be written or a damaged file costs a new derivation, never a wrong answer.
+In: a key, or a derivation with its two sources. Out: `Stored`, from the disk when it is there and whole, else from
+memory. A folder that can't be written or a damaged file costs a new derivation, never a wrong answer.
 """
 
 from __future__ import annotations

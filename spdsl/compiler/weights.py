@@ -1,10 +1,11 @@
 """Derives the sample weights v*(l, lambda) = argmin over v in [0, 1] of v l + f(v, lambda), from f alone.
 
-In: the formula of f and what is known of its parameters. Out: a `DerivedWeights` (partition, formulas, derivatives, verdicts)
-and two source files. The built-in SP-regularizers take this very route (GAGA, Definition 2; Table of section 2).
+In: the formula of f and what is known of its parameters. Out: a `DerivedWeights` (partition, formulas, derivatives,
+verdicts) and two source files. The built-in SP-regularizers take this very route (GAGA, Definition 2; Table of
+section 2).
 
-By ascending loss v* leaves 1 at -f'(1), follows l + f'(v) = 0 through every smooth piece of f, rests at the kinks of f, and
-reaches 0 at -f'(0+); where f is linear in v it jumps.
+By ascending loss v* leaves 1 at -f'(1), follows l + f'(v) = 0 through every smooth piece of f, rests at the kinks of
+f, and reaches 0 at -f'(0+); where f is linear in v it jumps.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import sympy
 
 from spdsl.compiler.algebra import Symbolic, formula
 from spdsl.compiler.axioms import judge_axioms
-from spdsl.compiler.derive import DerivationError, SmoothPiece, smooth_pieces
+from spdsl.compiler.derive import SmoothPiece, smooth_pieces
 from spdsl.compiler.derived import DerivedWeights
+from spdsl.compiler.failures import DerivationError
 from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.roots import invert
 from spdsl.compiler.scope import Scope
@@ -109,9 +111,7 @@ def derive_weights(
     return derived, *sources
 
 
-def age_range(
-    body: Expression, argument: str, age: str, quantities: Sequence[Quantity]
-) -> tuple[float, float]:
+def age_range(body: Expression, argument: str, age: str, quantities: Sequence[Quantity]) -> tuple[float, float]:
     """The ages, from the smallest on, for which f is a real number on (0, 1]: an open interval.
 
     Raises
@@ -153,9 +153,7 @@ def _edge(valid: object, outside: float, inside: float) -> float:
     return float(near) if abs(near - inside) <= 1e-12 * max(1.0, abs(near)) else float(inside)
 
 
-def _sound_samples(
-    pieces: Sequence[SmoothPiece], scope: Scope, age: str, highest: float
-) -> list[dict[str, float]]:
+def _sound_samples(pieces: Sequence[SmoothPiece], scope: Scope, age: str, highest: float) -> list[dict[str, float]]:
     """Parameter values to verify at: those at which f is convex in v with f'(1) <= 0 (not t < 1 for polynomial)."""
     kept = []
     for values in scope.samples(16):
@@ -266,9 +264,7 @@ def _row(
     return implicit, WeightPiece(stretch.name, lower, upper, None, formula(by_loss), formula(by_age))
 
 
-def closed_form(
-    piece: SmoothPiece, l: Symbolic, scope: Scope, samples: Sequence[dict[str, float]]
-) -> Symbolic | None:
+def closed_form(piece: SmoothPiece, l: Symbolic, scope: Scope, samples: Sequence[dict[str, float]]) -> Symbolic | None:
     """v with l + f'(v) = 0 as a formula in l, verified on a grid at sampled parameters; None when there is none."""
     tried: list[Symbolic] = []
     for spelling in spellings(piece.slope):

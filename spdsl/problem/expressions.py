@@ -3,7 +3,8 @@
 In: nodes made by the compiler. Out: NumPy values (`evaluate`), names used (`names`), and text (`str`).
 A node is a number, a name or a call; the operators are calls named ``add multiply divide negative power matmul
 transpose``
-(``add`` and ``multiply`` take any number of arguments), the atoms keep their names of the language.
+(``add`` and ``multiply`` take any number of arguments), the atoms keep their names of the language. ``piecewise`` takes
+value, condition, ..., value otherwise; conditions are ``less less_equal greater greater_equal equal`` and ``and``.
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ def names(expression: Expression) -> frozenset[str]:
 
 
 _BINDING = {"add": 1, "multiply": 2, "divide": 2, "matmul": 2, "negative": 3, "power": 4, "transpose": 5}
+_COMPARISON = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=="}
 _SIGN = {"add": " + ", "multiply": "*", "divide": "/", "matmul": " @ ", "power": "^"}
 
 
@@ -115,6 +117,13 @@ def text(expression: Expression) -> str:
 
 def _join(function: str, parts: list[tuple[str, int]]) -> tuple[str, int]:
     binding = _BINDING.get(function)
+    if function in _COMPARISON:
+        return f"{parts[0][0]} {_COMPARISON[function]} {parts[1][0]}", 0
+    if function == "and":
+        return _chained([part for part, _ in parts]), 0
+    if function == "piecewise":
+        cases = [f"{value} if {condition}" for (value, _), (condition, _) in zip(parts[:-1:2], parts[1:-1:2])]
+        return f"piecewise({', '.join([*cases, f'{parts[-1][0]} otherwise'])})", 6
     if binding is None:
         return f"{function}({', '.join(part for part, _ in parts)})", 6
     if function == "negative":
@@ -129,6 +138,15 @@ def _join(function: str, parts: list[tuple[str, int]]) -> tuple[str, int]:
     first, *rest = parts
     left = _bracket(first, binding + 1 if function == "power" else binding)
     return left + "".join(_SIGN[function] + _bracket(part, binding + 1) for part in rest), binding
+
+
+def _chained(comparisons: list[str]) -> str:
+    """a <= b and b <= c as a <= b <= c, the only conjunction that the language has."""
+    joined = comparisons[0]
+    for item in comparisons[1:]:
+        sign = next(f" {sign} " for sign in ("<=", ">=", "==", "<", ">") if f" {sign} " in item)
+        joined += sign + item.partition(sign)[2]
+    return joined
 
 
 def _bracket(part: tuple[str, int], least: int) -> str:
@@ -181,6 +199,19 @@ def _norm(value: Any) -> Any:
     return np.sqrt(np.sum(np.square(value)))
 
 
+def _huber(value: Any, delta: Any = 1.0) -> Any:
+    size = np.abs(value)
+    return np.where(size <= delta, 0.5 * size * size, delta * (size - 0.5 * delta))
+
+
+def _piecewise(*arguments: Any) -> Any:
+    """value, condition, value, condition, ..., otherwise: the first condition that holds decides."""
+    result = arguments[-1]
+    for value, condition in zip(arguments[-3::-2], arguments[-2::-2]):
+        result = np.where(condition, value, result)
+    return result
+
+
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": _add,
     "multiply": _multiply,
@@ -210,4 +241,17 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "logistic": lambda margin: np.logaddexp(0.0, -margin),
     "hinge": lambda margin: np.maximum(0.0, 1.0 - margin),
     "squared_hinge": lambda margin: np.square(np.maximum(0.0, 1.0 - margin)),
+    "softplus": lambda value: np.logaddexp(0.0, value),
+    "huber": _huber,
+    "quantile": lambda value, tau=0.5: np.maximum(tau * value, (tau - 1.0) * value),
+    "epsilon_insensitive": lambda value, epsilon=0.1: np.maximum(0.0, np.abs(value) - epsilon),
+    "piecewise": _piecewise,
+    "less": lambda left, right: np.less(left, right),
+    "less_equal": lambda left, right: np.less_equal(left, right),
+    "greater": lambda left, right: np.greater(left, right),
+    "greater_equal": lambda left, right: np.greater_equal(left, right),
+    "equal": lambda left, right: np.equal(left, right),
+    "and": lambda *arguments: np.logical_and.reduce(np.broadcast_arrays(*arguments)),
+    "ones": lambda size: np.ones(int(size)),
+    "ravel": lambda value: np.ravel(value.toarray() if _is_sparse(value) else value),
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from spdsl.diagnostics import Diagnostic
 from spdsl.problem.constraints import Constraint
 from spdsl.problem.expressions import Expression
 from spdsl.problem.functions import ScalarFunction
@@ -108,6 +109,7 @@ class Problem:
     request: SolveRequest | None = None
     assumptions: tuple[str, ...] = ()  # what `assume convex` was said of, in the model's words
     labels: Mapping[str, str] = field(default_factory=dict)
+    warnings: tuple[Diagnostic, ...] = ()  # of the checker and of the derivation
 
     def variable(self, name: str) -> VariableDeclaration:
         """The declaration of a variable."""

@@ -1,0 +1,48 @@
+"""The compiler: from a model's text to the canonical problem, with everything about its scalar functions derived.
+
+In: the text of a `.spl` file, or a checked model. Out: `Problem`, ready to be bound to data; `describe` gives the
+derivation for people. Costly imports happen only for what the cache doesn't know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spdsl.language.checked import CheckedModel
+    from spdsl.problem import Problem
+
+__all__ = ["compile_model", "compile_text"]
+
+
+def compile_text(text: str, name: str = "<model>") -> Problem:
+    """Compile the text of a model file.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        What to call it in messages, such as the file's name.
+
+    Raises
+    ------
+    ModelError
+        With every complaint about the text, or the compiler's first.
+    """
+    from spdsl.language.check import check
+    from spdsl.language.parser import parse
+
+    return compile_model(check(parse(text, name)))
+
+
+def compile_model(model: CheckedModel) -> Problem:
+    """Compile a checked model.
+
+    Raises
+    ------
+    ModelError
+        Codes 32x: no canonical form; 33x: not convex, or no derivation; 34x: no SP-regularizer.
+    """
+    from spdsl.compiler.lower import lower
+
+    return lower(model, model.tree.source.name)

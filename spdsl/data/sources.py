@@ -1,9 +1,9 @@
 """`NAME=SOURCE`: says outright what a name is bound to.
 
 In: texts and the data files' contents. Out: candidates, or complaints with the nearest name. SOURCE is, tried in this
-order: ``grid(h, w)`` for a graph; a column's or an array's name in the data files; a file, alone or with a part behind a
-colon (``file.csv:column``, ``file.csv:a,b``, ``file.npz:key``, ``edges.csv:from1``); several columns (``a,b,c``, ``a:c``
-with both ends); a number.
+order: ``grid(h, w)`` for a graph; a column's or an array's name in the data files; a file, alone or with a part
+behind a colon (``file.csv:column``, ``file.csv:a,b``, ``file.npz:key``, ``edges.csv:from1``); several columns (``a,b``,
+``a:c`` with both ends); a number.
 """
 
 from __future__ import annotations

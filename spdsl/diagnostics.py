@@ -220,16 +220,26 @@ def render(diagnostic: Diagnostic) -> str:
             ]
         )
         lines = [head, *_excerpt(diagnostic.span, diagnostic.label, "^", "-->", gutter)]
+        last = _row(diagnostic.span)
     else:
-        gutter = 1
+        gutter, last = 1, None
         lines = [head] + ([f"  --> {diagnostic.place}"] if diagnostic.place else [])
     for related in diagnostic.related:
         if related.span is None:
             lines.append(f"{' ' * gutter} = note: {related.text}")
-        else:
-            lines.extend(_excerpt(related.span, related.text, "-", ":::", gutter))
+            continue
+        excerpt = _excerpt(related.span, related.text, "-", ":::", gutter)
+        # On the line that is shown already only the marks are new.
+        lines.extend(excerpt[-1:] if _row(related.span) == last else excerpt)
+        last = _row(related.span)
+    if diagnostic.span is not None and diagnostic.help:
+        lines.append(f"{' ' * gutter} |")
     lines.extend(f"help: {text}" for text in diagnostic.help)
     return "\n".join(lines)
+
+
+def _row(span: Span) -> tuple[str, int]:
+    return span.source.name, span.source.position(span.start)[0]
 
 
 def _excerpt(span: Span, label: str, mark: str, arrow: str, gutter: int) -> list[str]:
@@ -240,10 +250,10 @@ def _excerpt(span: Span, label: str, mark: str, arrow: str, gutter: int) -> list
     pad = " " * gutter
     carets = f"{' ' * (column - 1)}{mark * width} {label}".rstrip()
     return [
-        f"{pad} {arrow} {span.source.name}:{line_number}:{span.source.position(span.start)[1]}",
-        f"{pad}  |",
-        f"{line_number:>{gutter}}  | {shown}",
-        f"{pad}  | {carets}",
+        f"{pad}{arrow} {span.source.name}:{line_number}:{span.source.position(span.start)[1]}",
+        f"{pad} |",
+        f"{line_number:>{gutter}} | {shown}",
+        f"{pad} | {carets}",
     ]
 
 

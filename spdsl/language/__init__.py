@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from spdsl.language.check import check
 from spdsl.language.checked import CheckedModel
+from spdsl.language.formatter import format_model
 from spdsl.language.parser import parse
 from spdsl.language.source import load_source
 from spdsl.language.tree import Model
 
-__all__ = ["CheckedModel", "Model", "check", "load_source", "parse"]
+__all__ = ["CheckedModel", "Model", "check", "format_model", "load_source", "parse"]

@@ -17,10 +17,11 @@ import sympy
 
 from spdsl.compiler.algebra import Symbolic, formula
 from spdsl.compiler.atoms import expand_atoms
-from spdsl.compiler.branches import Segment, enumerate_segments, merge, same
+from spdsl.compiler.branches import Segment, same
 from spdsl.compiler.convexity import judge
 from spdsl.compiler.derived import DerivedFunction
 from spdsl.compiler.failures import DerivationError
+from spdsl.compiler.labels import segments_of
 from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.roots import spread
 from spdsl.compiler.scope import Scope
@@ -88,9 +89,8 @@ def derive_function(
 
 def smooth_pieces(body: Expression, scope: Scope) -> list[SmoothPiece]:
     """The pieces of a formula with tidy derivatives, equal neighbours merged."""
-    segments = merge(enumerate_segments(expand_atoms(body), scope), scope)
     pieces = []
-    for segment in segments:
+    for segment in segments_of(expand_atoms(body), scope):
         value = segment.formula
         slope = tidy(sympy.diff(value, scope.symbol))
         pieces.append(SmoothPiece(segment, value, slope, tidy(sympy.diff(slope, scope.symbol))))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from spdsl.compiler import normal
 from spdsl.compiler.affine import Affine, Shape, rows_of
-from spdsl.compiler.atoms import PRIMITIVES, SCALAR_ATOMS
+from spdsl.compiler.atoms import PRIMITIVES, SCALAR_ATOMS, substituted
 from spdsl.compiler.normal import Monomial, Normal
 from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.values import Elementwise
@@ -54,7 +54,7 @@ def scalarize(value: Elementwise | Affine, facts: Mapping[str, Quantity]) -> Sca
         placeholder: normal.expression(normal.add(normal.multiply(factor, {((Name(arguments[base]), 1),): 1.0}), shift))
         for placeholder, (base, factor, shift) in replacements.items()
     }
-    body = _substituted(value.body, renamed)
+    body = substituted(value.body, renamed)
     parameters = _Parameters(facts, set(arguments), taken, value.shape)
     body = parameters.named(body)
     return Scalarized(
@@ -72,27 +72,6 @@ def _fresh(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-def _substituted(body: Expression, values: Mapping[str, Expression]) -> Expression:
-    """Names replaced (not recursive: sums may be thousands of terms deep)."""
-    results: list[Expression] = []
-    stack: list[tuple[Expression, bool]] = [(body, False)]
-    while stack:
-        node, ready = stack.pop()
-        if isinstance(node, Name):
-            results.append(values.get(node.name, node))
-        elif isinstance(node, Number):
-            results.append(node)
-        elif ready:
-            count = len(node.arguments)
-            arguments = tuple(results[len(results) - count :])
-            del results[len(results) - count :]
-            results.append(Call(node.function, arguments))
-        else:
-            stack.append((node, True))
-            stack.extend((argument, False) for argument in reversed(node.arguments))
-    return results[0]
 
 
 # --- related predictors ---------------------------------------------------------------------------------------------

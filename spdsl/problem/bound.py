@@ -110,10 +110,11 @@ class BoundProblem:
         return evaluate(expression, self.values)
 
     def dimension(self, dim: str) -> int:
-        """The value of a size name or of a literal size."""
+        """The value of a size name, of a literal size, or of a product of such (``d*k``: a matrix, flattened)."""
         if dim in self.sizes:
             return int(self.sizes[dim])
-        return int(dim)
+        first, star, rest = dim.partition("*")
+        return self.dimension(first) * self.dimension(rest) if star else int(dim)
 
     @cached_property
     def layout(self) -> Layout:
@@ -239,6 +240,7 @@ class BoundProblem:
                 matrix = self.gram(term.variable, matrix)
             elif term.kind == "row":
                 matrix = np.asarray(matrix, float).reshape(1, -1)
+                matrix = matrix if m == 1 else np.broadcast_to(matrix, (m, matrix.shape[1]))
             elif term.kind == "quadratic_form":
                 dense = matrix.toarray() if hasattr(matrix, "toarray") else matrix
                 matrix = np.einsum("ti,tj->tij", dense, dense).reshape(dense.shape[0], -1)

@@ -227,9 +227,7 @@ def test_an_f_whose_weights_fall_as_the_age_grows_is_refuted():
 
 
 def test_polynomial_with_an_exponent_below_one_is_refuted_by_convexity():
-    derived, _ = derived_weights(
-        REGULARIZERS["polynomial"], "v", "lambda", [Quantity("t", "positive", 0.5)], True
-    )
+    derived, _ = derived_weights(REGULARIZERS["polynomial"], "v", "lambda", [Quantity("t", "positive", 0.5)], True)
     assert derived.axioms[0].verdict == "refuted"
 
 

@@ -44,9 +44,12 @@ def parse(text: str, name: str = "model") -> Model:
     ModelError
         With every complaint about the text, each with its place and mend.
     """
-    from spdsl.compiler import compile_text
+    from spdsl.compiler import compile_model
+    from spdsl.language import check
+    from spdsl.language import parse as parse_text
 
-    return Model(compile_text(text, name))
+    checked = check(parse_text(text, name))
+    return Model(compile_model(checked), checked.warnings)
 
 
 class Model:
@@ -56,12 +59,15 @@ class Model:
     ----------
     problem : Problem
         Its canonical form.
+    warnings : tuple of Diagnostic
+        What the language has to say of the model that is no error; `solve` warns of it.
     name, text : str
         The file's name and content.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, warnings: tuple[Diagnostic, ...] = ()) -> None:
         self.problem = problem
+        self.warnings = warnings
 
     def __repr__(self) -> str:
         return f"<spdsl.Model {self.name}: {', '.join(self._ingredients())}>"
@@ -75,11 +81,6 @@ class Model:
     def text(self) -> str:
         """The model as written."""
         return self.problem.source
-
-    @property
-    def warnings(self) -> tuple[Diagnostic, ...]:
-        """What the language has to say of the model that is no error."""
-        return tuple(getattr(self.problem, "warnings", ()))
 
     def solve(
         self,
@@ -219,6 +220,10 @@ class Model:
     def _warn(self, bound: BoundProblem) -> None:
         for item in self.warnings:
             _warn(render(item))
+        paced = self.problem.self_paced
+        for verdict in paced.axioms if paced is not None else ():
+            if verdict.verdict == "warning":
+                _warn(f"{paced.name}: axiom {verdict.axiom}: {verdict.reason}")
         for note in bound.notes:
             _warn(note)
 

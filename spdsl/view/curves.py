@@ -54,8 +54,7 @@ def sample(path: Path, scale: str = "auto", points: int = POINTS) -> Curves:
     ages, x, residuals = _thinned_nodes(path)
     if path.branch is not None:
         ages, x, residuals = _with_queries(path, ages, x, residuals, log, points)
-    jumps = np.array([point.age for point in path.jumps])
-    breaks = tuple(i for i in range(1, len(ages)) if _is_break(ages[i - 1], ages[i], jumps))
+    breaks = _breaks(ages, np.array([point.age for point in path.jumps]))
     weights, share, mean = _weights(path, ages, x)
     return Curves(ages, x, residuals, weights, share, mean, breaks, log)
 
@@ -110,11 +109,16 @@ def _with_queries(
     return ages[order], x[order], residuals[order]
 
 
-def _is_break(left: float, right: float, jumps: Array) -> bool:
-    if left == right:
-        return True
-    slack = 1e-12 * max(abs(left), abs(right))
-    return bool(np.any((jumps > left + slack) & (jumps <= right + slack)))
+def _breaks(ages: Array, jumps: Array) -> tuple[int, ...]:
+    """Where a jump lies: between two equal ages, else before the first age at or after it."""
+    found = set((np.flatnonzero(np.diff(ages) == 0) + 1).tolist())
+    twice = ages[sorted(found)] if found else np.empty(0)
+    for jump in jumps:
+        if not np.any(np.isclose(twice, jump, rtol=1e-9, atol=0)):
+            after = int(np.searchsorted(ages, jump * (1 - 1e-12), side="left"))
+            if 0 < after < len(ages):
+                found.add(after)
+    return tuple(sorted(found))
 
 
 def _weights(path: Path, ages: Array, x: Array) -> tuple[Array | None, Array | None, Array | None]:

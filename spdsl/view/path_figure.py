@@ -14,7 +14,7 @@ import numpy as np
 from spdsl.problem.functions import Array
 from spdsl.solution import Path
 from spdsl.solution.frame import entry_names
-from spdsl.view.curves import Curves, sample
+from spdsl.view.curves import Curves
 from spdsl.view.labels import spread_labels
 from spdsl.view.theme import Theme
 
@@ -34,19 +34,18 @@ class Family:
     values: Array  # (k, m)
 
 
-def path_figure(path: Path, theme: Theme, scale: str, width: float, height: float | None) -> Any:
+def path_figure(path: Path, curves: Curves, theme: Theme, width: float, height: float | None) -> Any:
     """Draw a path; see `spdsl.view.plot.plot_path`."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    curves = sample(path, scale)
     families = _families(path, curves)
     heights = [3.2] * len(families)
     if curves.weights is not None:
         heights += [2.1, 1.0]
     heights.append(0.8)
     total = height or 1.15 + 1.02 * sum(heights)
-    figure = Figure(figsize=(width, total), layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.05, w_pad=0.06)  # type: ignore[union-attr]
+    figure = Figure(figsize=(width, total), layout=ConstrainedLayoutEngine(h_pad=0.05, w_pad=0.06))
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights, squeeze=False)[:, 0]
     for axis, family in zip(axes, families, strict=False):
         _draw_family(axis, curves, family, theme)
@@ -80,7 +79,7 @@ def _families(path: Path, curves: Curves) -> list[Family]:
         if shape == ():
             scalars.append((variable, block[:, 0]))
         elif kinds.get(variable) == "symmetric":
-            eigenvalues = np.linalg.eigvalsh(block.reshape(-1, *shape))[:, ::-1]
+            eigenvalues = np.asarray(np.linalg.eigvalsh(block.reshape(-1, *shape))[:, ::-1], float)
             labels = tuple(f"no. {i + 1}" for i in range(shape[0]))
             families.append(Family(f"eigenvalues of {variable}", labels, eigenvalues))
         else:

@@ -12,7 +12,8 @@ from typing import Any
 from spdsl.diagnostics import Diagnostic, UsageError
 from spdsl.solution import Path, Solution
 from spdsl.solution.select import Selection
-from spdsl.view.theme import DARK, LIGHT, Theme, themed
+from spdsl.view.curves import Curves, sample
+from spdsl.view.theme import DARK, LIGHT, Theme, reproducible, themed
 
 __all__ = ["plot_path", "plot_result", "plot_selection", "plot_solution", "save_figure"]
 
@@ -25,15 +26,21 @@ def plot_result(result: Path | Solution, file: str | PathLike[str] | None = None
     if file is not None and os.fspath(file).lower().endswith((".html", ".htm")):
         from spdsl.view.page import write_page
 
-        write_page(result, file)
+        return write_page(result, file, str(options.get("scale", "auto")))
     figure = plot_path(result, **options) if isinstance(result, Path) else plot_solution(result, **options)
-    if file is not None and not os.fspath(file).lower().endswith((".html", ".htm")):
+    if file is not None:
         save_figure(figure, file)
     return figure
 
 
 def plot_path(
-    path: Path, *, scale: str = "auto", theme: str = "light", width: float = 8.6, height: float | None = None
+    path: Path,
+    *,
+    scale: str = "auto",
+    theme: str = "light",
+    width: float = 8.6,
+    height: float | None = None,
+    curves: Curves | None = None,
 ) -> Any:
     """Coefficients, sample weights, shares and KKT residuals over the ages, with every critical point.
 
@@ -44,6 +51,8 @@ def plot_path(
     theme : {"light", "dark"}
     width, height : float
         Inches.
+    curves : Curves, optional
+        The path sampled already, for several pictures of one path.
 
     Returns
     -------
@@ -55,7 +64,7 @@ def plot_path(
     if scale not in ("auto", "log", "linear"):
         raise UsageError(Diagnostic("SPL708", f"scale can't be {scale!r}", help=("one of: auto, log, linear",)))
     with themed(chosen):
-        return path_figure(path, chosen, scale, width, height)
+        return path_figure(path, curves or sample(path, scale), chosen, width, height)
 
 
 def plot_solution(solution: Solution, *, theme: str = "light", width: float = 8.6, height: float | None = None) -> Any:
@@ -96,9 +105,10 @@ def save_figure(figure: Any, file: str | PathLike[str], dpi: float = 160) -> Non
         raise UsageError(
             Diagnostic("SPL708", f"{name}: {what} names no picture format", help=(f"one of: {', '.join(FORMATS)}",))
         )
-    metadata = {"Date": None} if ending in ("svg", "pdf", "eps") and ending != "pdf" else None
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(ending)
     try:
-        figure.savefig(name, dpi=dpi, metadata=metadata)
+        with reproducible():
+            figure.savefig(name, dpi=dpi, metadata=metadata)
     except OSError as error:
         raise UsageError(Diagnostic("SPL705", f"can't write {name}: {error.strerror or error}")) from error
 

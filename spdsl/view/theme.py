@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DARK", "LIGHT", "Theme", "themed"]
+__all__ = ["DARK", "LIGHT", "Theme", "reproducible", "themed"]
 
 # Okabe and Ito's palette (jfly.uni-koeln.de/color), in an order that keeps neighbours far apart in lightness too.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#7a7a00")
@@ -89,10 +89,17 @@ def themed(theme: Theme) -> Iterator[Any]:
         "legend.fontsize": 8.5,
         "lines.linewidth": 1.6,
         "lines.solid_capstyle": "round",
-        "svg.fonttype": "path",
-        "svg.hashsalt": "spdsl",  # the same picture, the same bytes
         "text.usetex": False,
         "mathtext.default": "regular",
     }
     with matplotlib.rc_context(settings):
         yield matplotlib
+
+
+@contextmanager
+def reproducible() -> Iterator[None]:
+    """Saving a figure such that the same picture has the same bytes."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.fonttype": "path", "svg.hashsalt": "spdsl"}):
+        yield

@@ -206,9 +206,10 @@ class Model:
 
     def format(self) -> str:
         """The model in the one canonical layout."""
-        from spdsl.language import format_text
+        from spdsl.language import parse as parse_text
+        from spdsl.language.formatter import format_model
 
-        return format_text(self.text, self.name)
+        return format_model(parse_text(self.text, self.name))
 
     def _requested(self, bound: BoundProblem, backend: str) -> dict[str, Any]:
         """The options of the model's ``solve`` statement, when it names this back end."""

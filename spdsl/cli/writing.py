@@ -41,12 +41,13 @@ def fmt(files: tuple[str, ...], only_check: bool, show_diff: bool) -> int:
 
 def _format(file: str, only_check: bool, show_diff: bool) -> bool:
     """Format one file; did it, or would it, change?"""
-    from spdsl.language import format_text, load_source
+    from spdsl.language import load_source, parse
+    from spdsl.language.formatter import format_model
     from spdsl.language.source import decode
 
     name = "<stdin>" if file == "-" else file
     source = decode(sys.stdin.buffer.read(), name) if file == "-" else load_source(file)
-    after = format_text(source.text, name)
+    after = format_model(parse(source))
     before = source.text if file == "-" else _raw(file)
     if show_diff:
         _print_difference(before, after, name)

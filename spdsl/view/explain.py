@@ -6,6 +6,7 @@ back ends' own; this module only puts them into order.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +97,7 @@ def document(problem: Problem) -> Document:
         sections += [_weights(problem.self_paced), _axioms(problem.self_paced)]
     sections += _conditions(problem)
     sections.append(_back_ends(problem))
-    return Document(problem.name, tuple(sections))
+    return Document(os.path.basename(problem.name), tuple(sections))
 
 
 # --- the problem ---------------------------------------------------------------------------------------------------
@@ -173,10 +174,9 @@ def _parameters(function: ScalarFunction) -> tuple[Cell, ...]:
 
 
 def _own_parameters(paced: SelfPaced) -> tuple[Cell, ...]:
-    pairs = list(zip(paced.parameters, paced.values, strict=True))
-    if not pairs:
-        return ()
-    return (", with ", *_listed([_equation(name, text(value)) for name, value in pairs if text(value) != name]))
+    pairs = zip(paced.parameters, paced.values, strict=True)
+    own = [_equation(name, text(value)) for name, value in pairs if text(value) != name]
+    return (", with ", *_listed(own)) if own else ()
 
 
 def _equation(name: str, value: str) -> Formula:
@@ -213,6 +213,7 @@ def _names(problem: Problem) -> Table:
 
 
 def _type(kind: str, dims: tuple[str, ...]) -> str:
+    dims = dims[:1] if kind == "symmetric" else dims
     return f"{kind}({', '.join(dims)})" if dims else kind
 
 

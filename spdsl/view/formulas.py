@@ -8,6 +8,7 @@ from __future__ import annotations
 from spdsl.problem import (
     AffineConstraint,
     BallConstraint,
+    Call,
     Constraint,
     GroupNorm,
     KernelNorm,
@@ -75,6 +76,10 @@ def _term(term: Term) -> Formula:
     if term.scale == Number(-1.0):
         return Formula(f"-{base.text}", f"- {base.latex}")
     scale = expression(term.scale)
+    if isinstance(term.scale, Call) and term.scale.function == "negative":
+        positive = expression(term.scale.arguments[0])
+        product = rf"{_boxed_latex(positive)} \, {_boxed_latex(base)}"
+        return Formula(f"-{_boxed(positive.text)}*{base.text}", f"- {product}")
     return Formula(f"{_boxed(scale.text)}*{_boxed(base.text)}", rf"{_boxed_latex(scale)} \, {_boxed_latex(base)}")
 
 

@@ -79,7 +79,7 @@ def page(result: Path | Solution, scale: str = "auto") -> str:
 
 
 def _page(result: Path | Solution, scale: str) -> tuple[str, Any]:
-    name = result.bound.problem.name
+    name = os.path.basename(result.bound.problem.name)
     options = {"scale": scale, "curves": sample(result, scale)} if isinstance(result, Path) else {}
     light, hover, figure = _picture(result, "light", options)
     dark, _, _ = _picture(result, "dark", options)
@@ -168,10 +168,10 @@ def _facts(result: Path | Solution) -> str:
 
 def _alternative(result: Path | Solution) -> str:
     if not isinstance(result, Path):
-        return f"the solution of {result.bound.problem.name}"
+        return f"the solution of {os.path.basename(result.bound.problem.name)}"
     low, high = result.age_range
     return (
-        f"coefficients and sample weights of {result.bound.problem.name} over ages {low:.4g} to {high:.4g}, with "
+        f"coefficients and sample weights of {os.path.basename(result.bound.problem.name)} over ages {low:.4g} to {high:.4g}, with "
         f"{len(result.turning_points)} turning points and {len(result.jumps)} jumps"
     )
 

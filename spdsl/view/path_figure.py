@@ -6,6 +6,7 @@ points are ticks below the coefficients.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -267,7 +268,7 @@ def _short(value: float, _: Any = None) -> str:
 
 def _head(figure: Any, path: Path, theme: Theme) -> None:
     points, jumps = len(path.turning_points), len(path.jumps)
-    name = path.bound.problem.name
+    name = os.path.basename(path.bound.problem.name)
     figure.suptitle(name, x=0.012, ha="left", fontsize=12, fontweight="bold", color=theme.ink)
     turning = f"{points} turning point{'s' * (points != 1)}" + (" (ticks)" if points else "")
     jump = f"{jumps} jump{'s' * (jumps != 1)}" + (" (dashed red)" if jumps else "")

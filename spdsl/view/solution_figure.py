@@ -5,6 +5,7 @@ In: a `Solution` or a `Selection`. Out: a matplotlib figure.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,8 @@ def solution_figure(solution: Solution, theme: Theme, width: float, height: floa
     if history is not None:
         _draw_history(axes.pop(0), solution, history, theme)
     age = "" if solution.age is None else f" at age {solution.age:.6g}"
-    figure.suptitle(
-        f"{solution.bound.problem.name}{age}", x=0.012, ha="left", fontsize=12, fontweight="bold", color=theme.ink
-    )
+    name = os.path.basename(solution.bound.problem.name)
+    figure.suptitle(f"{name}{age}", x=0.012, ha="left", fontsize=12, fontweight="bold", color=theme.ink)
     return figure
 
 

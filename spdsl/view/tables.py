@@ -5,6 +5,7 @@ In: results and certificates. Out: rich renderables, dictionaries.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -142,7 +143,7 @@ def nonzeros(bound: BoundProblem, x: Array) -> dict[str, int]:
 
 
 def _path_table(path: Path, ages: Sequence[float]) -> Any:
-    table = _table(path.bound.problem.name)
+    table = _table(os.path.basename(path.bound.problem.name))
     rows = path_rows(path, ages)
     counted = list(rows[0]["nonzeros"]) if rows else []
     full = "in_share" in rows[0] if rows else False
@@ -203,7 +204,7 @@ def critical_table(path: Path) -> Any:
 
 
 def _solution_table(solution: Solution) -> Any:
-    table = _table(solution.bound.problem.name)
+    table = _table(os.path.basename(solution.bound.problem.name))
     table.show_header = False
     table.add_column("what", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)

@@ -85,4 +85,9 @@ def _sentence(content: Sentence) -> Any:
 def _cell(cell: Cell) -> Any:
     from rich.text import Text
 
-    return Text(cell) if isinstance(cell, str) else Text(unicode_math(cell.text))
+    return Text(_prose(cell) if isinstance(cell, str) else unicode_math(cell.text))
+
+
+def _prose(words: str) -> str:
+    """Words with the few signs of mathematics in them as terminals show them."""
+    return words.replace(">=", "≥").replace("<=", "≤").replace("->", "→").replace("v*", "v∗").replace("lambda", "λ")

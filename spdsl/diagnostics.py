@@ -172,9 +172,14 @@ class InternalError(SpdslError, RuntimeError):
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a user most likely meant by a misspelt `name`, or None.
 
-    A candidate counts when its edit distance is at most ``min(len(name) / 2, 5)`` (as stanc3 does), at least 1.
+    A candidate counts when its edit distance is at most ``min(len(name) / 2, 5)`` (as stanc3 does), or when only the
+    case of letters differs.
     """
-    limit = min(max(len(name) // 2, 1), 5)
+    candidates = list(candidates)
+    folded = [candidate for candidate in candidates if candidate != name and candidate.lower() == name.lower()]
+    if folded:
+        return folded[0]
+    limit = min(len(name) // 2, 5)
     scored = [
         (edit_distance(name, candidate, limit), candidate) for candidate in candidates if candidate != name
     ]

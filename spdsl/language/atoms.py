@@ -13,7 +13,7 @@ from spdsl.language.operators import Judged, broadcast, join, kind_of
 from spdsl.language.printer import shown
 from spdsl.language.rules import compose, is_flat
 from spdsl.language.signatures import Atom, Monotone, Role
-from spdsl.language.tree import Call, Expression
+from spdsl.language.tree import Call, Name
 from spdsl.language.types import Curvature, Kind, Sign, Type
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def check_atom(elaborator: Elaborator, atom: Atom, made: Call, types: Sequence[T
         return _extreme(elaborator, atom, made, types)
     argument = types[0]
     if len(argument.shape) not in atom.ranks:
-        _wrong_rank(elaborator, atom, made.arguments[0], argument)
+        _wrong_rank(elaborator, atom, made, argument)
         return None, ""
     if atom.name in ("trace", "trace_norm") and argument.shape[0] != argument.shape[1]:
         message = f"`{atom.name}` takes a square matrix, and `{shown(made.arguments[0])}` is a {argument}"
@@ -69,7 +69,7 @@ def _extreme(elaborator: Elaborator, atom: Atom, made: Call, types: Sequence[Typ
         if not types[0].shape:
             name = shown(made.arguments[0])
             message = f"`{name}` is a single number, so there is nothing to take the {atom.name} of"
-            elaborator.error("SPL213", message, made.arguments[0].span, "scalar", f"write `{atom.name}({name}, 0)`")
+            elaborator.error("SPL213", message, made.span, "", f"write `{atom.name}({name}, 0)`")
             return None, ""
         shape: tuple[str | int, ...] | None = ()
     else:
@@ -100,8 +100,8 @@ def _extreme_sign(atom: Atom, types: Sequence[Type]) -> Sign:
     return lower[1] if all(sign in lower for sign in signs) else Sign.UNKNOWN
 
 
-def _wrong_rank(elaborator: Elaborator, atom: Atom, argument: Expression, type_: Type) -> None:
-    name = shown(argument)
+def _wrong_rank(elaborator: Elaborator, atom: Atom, made: Call, type_: Type) -> None:
+    name = shown(made.arguments[0])
     wanted = {
         (1, 2): "a vector or a matrix",
         (1,): "a vector",
@@ -122,7 +122,7 @@ def _wrong_rank(elaborator: Elaborator, atom: Atom, argument: Expression, type_:
     elif atom.name == "norm2":
         helps = [f"the Frobenius norm is `norm({name})`"]
     message = f"`{atom.name}` takes {wanted}, and `{name}` is a {type_}"
-    elaborator.error("SPL213", message, argument.span, f"{type_}", *helps)
+    elaborator.error("SPL213", message, made.span, "", *helps)
 
 
 def _support(elaborator: Elaborator, made: Call, argument: Type) -> Judged:
@@ -161,7 +161,10 @@ def _mahalanobis(elaborator: Elaborator, made: Call, types: Sequence[Type]) -> J
     if not rows.shape or rows.shape[-1] != metric.shape[0]:
         message = f"the rows of `{shown(rows_node)}` don't fit the metric `{shown(metric_node)}`"
         related = (Related(metric_node.span, f"{metric}"),)
-        elaborator.error("SPL205", message, rows_node.span, f"{rows}", related=related)
+        helps = []
+        if isinstance(metric_node, Name) and rows.shape:
+            helps = [f"declare `{metric_node.name} : symmetric({rows.shape[-1]})`"]
+        elaborator.error("SPL205", message, rows_node.span, f"{rows}", *helps, related=related)
         return None, ""
     shape = rows.shape[:-1]
     kind = Kind.VECTOR if shape else Kind.SCALAR

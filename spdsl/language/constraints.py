@@ -150,8 +150,8 @@ class Constraints:
         message += "not" if type_.curvature is Curvature.UNKNOWN else type_.curvature.value
         helps = []
         if operator == "==" and type_.curvature in (Curvature.CONVEX, Curvature.CONCAVE):
-            helps.append("`<=`" if type_.curvature is Curvature.CONVEX else "`>=`")
-            helps[0] = f"write {helps[0]} if that is meant too"
+            other = "<=" if type_.curvature is Curvature.CONVEX else ">="
+            helps.append(f"only the inequality `{other}` is convex")
         self.complaints.error("SPL303", message, node.span, type_.curvature.value, *helps)
         return None
 
@@ -169,7 +169,12 @@ class Constraints:
             if is_bilinear(self.elaborator, found.node):
                 reason = "the product of two variables is neither convex nor concave"
             message = f"this constraint is not convex: {reason}"
-            self.complaints.error("SPL303", message, found.node.span)
+            helps = []
+            if found.node is node:
+                helps = [f"only the other direction, `{'<=' if operator == '>=' else '>='}`, is convex"]
+            if is_bilinear(self.elaborator, found.node):
+                helps = ["make one of the factors data or a parameter"]
+            self.complaints.error("SPL303", message, found.node.span, "", *helps)
             return False
         message = f"this side of `{operator}` can't be shown to be {wanted}: {found.reason}"
         help_ = "if you know that the constraint is convex, write `assume convex` at the end of the line"

@@ -11,7 +11,7 @@ from spdsl.language.complaints import Complaints
 from spdsl.language.elaborate import Elaborator
 from spdsl.language.printer import shown
 from spdsl.language.record import Record
-from spdsl.language.rules import is_concave, is_convex, is_flat
+from spdsl.language.rules import is_concave, is_convex, is_flat, negate
 from spdsl.language.scope import Scope
 from spdsl.language.tree import Chain, Expression, Unary, children
 from spdsl.language.types import Curvature, Kind, Sign, Type
@@ -34,35 +34,30 @@ class Rests(Record):
 
 
 def blame(elaborator: Elaborator, node: Expression, concave_wanted: bool = False) -> Blame:
-    """The smallest sub-expression at which convexity (or concavity) is lost."""
+    """The smallest sub-expression at which convexity (or concavity) is lost, and why."""
     wanted = Curvature.CONCAVE if concave_wanted else Curvature.CONVEX
-    fits = is_concave if concave_wanted else is_convex
+    top = node
     while True:
-        type_ = elaborator.types[id(node)]
+        curvature = _curvature(elaborator, node)
         if isinstance(node, Chain) and node.operators[0] in "+-":
-            step = _wrong_term(elaborator, node, wanted)
-        elif isinstance(node, Unary):
-            step = (node.operand, node.operator == "-")
-        else:
-            step = None
-        if step is not None:
-            node, turned = step
-            if turned:
-                wanted = Curvature.CONVEX if wanted is Curvature.CONCAVE else Curvature.CONCAVE
-                fits = is_concave if wanted is Curvature.CONCAVE else is_convex
-            continue
-        if type_.curvature is not Curvature.UNKNOWN:
-            return Blame(node, f"`{shown(node)}` is {type_.curvature.value}{_needed(wanted)}")
+            found = _wrong_term(elaborator, node, wanted)
+            if found is not None:
+                node, turned = found
+                wanted = negate(wanted) if turned else wanted
+                if turned and _curvature(elaborator, node) is not Curvature.UNKNOWN:
+                    return Blame(node, f"`{shown(node)}` is {_curvature(elaborator, node).value} and is subtracted")
+                continue
+        if curvature is not Curvature.UNKNOWN:
+            needed = "" if node is top else f", and a {wanted.value} one is needed here"
+            return Blame(node, f"`{shown(node)}` is {curvature.value}{needed}")
         if id(node) in elaborator.reasons:
             return Blame(node, elaborator.reasons[id(node)])
-        unknown = [c for c in children(node) if _curvature(elaborator, c) is Curvature.UNKNOWN]
+        if isinstance(node, Unary) and node.operator == "-":
+            wanted = negate(wanted)
+        unknown = [part for part in children(node) if _curvature(elaborator, part) is Curvature.UNKNOWN]
         if not unknown:
-            return Blame(node, f"its curvature is not known{'' if fits(type_.curvature) else _needed(wanted)}")
+            return Blame(node, f"the curvature of `{shown(node)}` is not known")
         node = unknown[0]
-
-
-def _needed(wanted: Curvature) -> str:
-    return f", and {wanted.value} is needed here"
 
 
 def _wrong_term(elaborator: Elaborator, node: Chain, wanted: Curvature) -> tuple[Expression, bool] | None:
@@ -70,9 +65,7 @@ def _wrong_term(elaborator: Elaborator, node: Chain, wanted: Curvature) -> tuple
     for index, operand in enumerate(node.operands):
         turned = index > 0 and node.operators[index - 1] == "-"
         curvature = _curvature(elaborator, operand)
-        target = wanted
-        if turned:
-            target = Curvature.CONVEX if wanted is Curvature.CONCAVE else Curvature.CONCAVE
+        target = negate(wanted) if turned else wanted
         if not (is_convex if target is Curvature.CONVEX else is_concave)(curvature):
             return operand, turned
     return None

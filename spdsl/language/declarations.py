@@ -171,6 +171,17 @@ class Declarations:
         self, statement: DataDeclaration | VariableDeclaration, refused: dict[Kind, str], section: str
     ) -> tuple[Kind, tuple[Dimension, ...]] | None:
         """The kind and the shape of a declaration; None after a complaint."""
+        found = self._kind_and_shape(statement, refused, section)
+        if found is None and isinstance(statement, DataDeclaration):
+            # What the declaration would have fixed must not be missed again elsewhere.
+            for argument in statement.type.arguments:
+                if isinstance(argument, Name) and self.scope.peek(argument.name) is None:
+                    self._size(argument, statement.name, 0, True)
+        return found
+
+    def _kind_and_shape(
+        self, statement: DataDeclaration | VariableDeclaration, refused: dict[Kind, str], section: str
+    ) -> tuple[Kind, tuple[Dimension, ...]] | None:
         written = statement.type
         kind = _TYPES.get(written.name)
         if kind is None:
@@ -419,11 +430,10 @@ class Declarations:
         else:
             form, ends = AgeForm.FIXED, ()
             message = "an age lies in an interval or in quantiles of the losses"
-            helps = ["write `in [a, b]`, `in quantiles(0.2, 1)` or `= a`"]
-            if isinstance(value, Call):
-                near = nearest_name(value.function, ["quantiles"])
-                helps = [f"did you mean `{near}`?"] if near else helps
-            self.complaints.error("SPL231", message, value.span, "", *helps)
+            helps, place = ["an age reads `in [a, b]`, `in quantiles(0.2, 1)` or `= a`"], value.span
+            if isinstance(value, Call) and nearest_name(value.function, ["quantiles"]):
+                helps, place = ["did you mean `quantiles`?"], value.name_span
+            self.complaints.error("SPL231", message, place, "", *helps)
         made: list[Expression] = []
         for end in ends:
             node, type_ = self.elaborator.number(
@@ -433,7 +443,7 @@ class Declarations:
                 made.append(node)
         binding = Binding(statement.name, Role.AGE, None, span=statement.name_span)
         fresh = self._declare(statement.name, statement.name_span, binding)
-        if fresh and ends and len(made) == len(ends):
+        if self.age is None and fresh and ends and len(made) == len(ends):
             self.age = Age(statement.name, form, made[0], made[-1], statement)
             self._check_ages(self.age)
 

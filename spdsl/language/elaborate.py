@@ -87,9 +87,13 @@ class Elaborator:
         if type_ is None:
             return made, None
         if type_.shape or type_.variables:
-            reason = f"is a {type_}" if type_.shape else "depends on " + _listed(type_.variables)
+            reason, help_ = "depends on " + _listed(type_.variables), "use a `parameter`"
+            if type_.shape:
+                reason, help_ = f"is a {type_}", "vectors and matrices come from `data`"
+            elif isinstance(made, Name):
+                reason = "is a variable"
             message = f"{what} is a number that is known before solving, and `{shown(node)}` {reason}"
-            self.error("SPL213", message, node.span)
+            self.error("SPL213", message, node.span, "", help_)
             return made, None
         return made, type_
 
@@ -270,7 +274,12 @@ class Elaborator:
             if binding.type is not None and binding.type.kind is Kind.RKHS:
                 return self._evaluate(node, binding, scope)
             if binding.type is not None:
-                helps = [f"write `{node.function} * (...)` for a product"] if node.arguments else []
+                helps = []
+                if node.arguments:
+                    argument = shown(node.arguments[0])
+                    factor = argument if argument.isidentifier() else f"({argument})"
+                    sign = "@" if len(binding.type.shape) == 2 else "*"
+                    helps = [f"for a product write `{node.function} {sign} {factor}`"]
                 message = f"`{node.function}` is a {binding.type}, not a function"
                 self.error("SPL214", message, node.name_span, "", *helps)
             return node, None
@@ -353,7 +362,7 @@ class Elaborator:
             return node, None
         if len(type_.shape) != 2 or type_.variables or not isinstance(made, Name):
             message = f"`{node.function}` is evaluated at the rows of a data matrix"
-            self.error("SPL228", message, node.arguments[0].span, "", f"write {form}")
+            self.error("SPL228", message, node.span, "", f"write {form}")
             return node, None
         columns = self.scope.peek(points)
         expected = columns.type.shape[1] if columns is not None and columns.type is not None else None
@@ -389,8 +398,9 @@ class Elaborator:
             return
         near = scope.nearest(name, functions=False)
         helps = [f"did you mean `{near}`?"] if near else ["declare it in `data`, `parameter` or `variable`"]
-        if near and len(name) <= 2:
-            helps.append("or declare it in `data`, `parameter` or `variable`")
+        known = sorted(set(scope.names()))
+        if not near and 0 < len(known) <= 12:
+            helps.append(f"the names here are {', '.join(f'`{item}`' for item in known)}")
         self.error("SPL200", f"there is no name `{name}`", span, "", *helps)
 
     def unknown_function(self, node: Call, scope: Scope) -> None:

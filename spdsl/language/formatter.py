@@ -217,4 +217,3 @@ def _join(rows: list[_Row]) -> str:
         lines += [f"{row.text.rstrip():<{width}}{row.comment}" for row in rows[index:group]]
         index = group
     return "\n".join(lines).strip("\n") + "\n"
-

@@ -17,14 +17,12 @@ from spdsl.language.scope import Binding, Role, Scope
 from spdsl.language.signatures import SELF_PACED, Parameter
 from spdsl.language.tree import (
     Call,
-    Chain,
     Expression,
     LossStatement,
     Name,
     Power,
     RegularizerStatement,
     SelfPacedStatement,
-    Unary,
     walk,
 )
 from spdsl.language.types import Kind, Sign, Type, Verdict
@@ -56,7 +54,7 @@ class Objectives:
             return
         if len(type_.shape) > 1:
             message = f"a loss is one number a sample, and this is a {type_}"
-            help_ = "make one number of every row"
+            help_ = "give every column its own `loss` line with its own vector"
             self.complaints.error("SPL222", message, statement.expression.span, f"{type_}", help_)
             return
         if self.losses and not self._same_length(type_, statement):
@@ -108,10 +106,11 @@ class Objectives:
     def _varies(self, type_: Type, statement: LossStatement | RegularizerStatement, what: str) -> bool:
         if type_.variables:
             return True
-        message = f"this {what} depends on no variable, so it changes nothing"
-        variables = list(self.declarations.variables)
-        helps = [f"the variables are {', '.join(f'`{name}`' for name in variables)}"] if variables else []
-        self.complaints.error("SPL223", message, statement.expression.span, "", *helps, "or delete it")
+        variables = ", ".join(f"`{name}`" for name in self.declarations.variables)
+        if variables:
+            message = f"this {what} depends on no variable, so it changes nothing"
+            help_ = f"bring in a variable ({variables}), or delete the line"
+            self.complaints.error("SPL223", message, statement.expression.span, "", help_)
         return False
 
     # --- verdicts ---
@@ -134,7 +133,8 @@ class Objectives:
             if is_bilinear(self.elaborator, found.node):
                 reason = "the product of two variables is not convex"
             message = f"this {what} is not convex: {reason}"
-            self.complaints.error(code, message, found.node.span, "", *_mends(made, found.node))
+            helps = _mends(found.node, is_bilinear(self.elaborator, found.node))
+            self.complaints.error(code, message, found.node.span, "", *helps)
             return None
         if assumed:
             return Objective(made, Verdict.ASSUMED, True, written, span=statement.span)
@@ -194,14 +194,17 @@ class Objectives:
         if isinstance(first, Name) and (age is None or first.name == name):
             self.declarations.scope.find(first.name)
             return True
-        place = first.span if first is not None else call.span
         message = f"the first argument of an SP-regularizer is the age `{name}`"
+        # A number or a parameter was meant for what follows the age, anything else for the age itself.
+        binding = self.declarations.scope.peek(first.name) if isinstance(first, Name) else None
+        meant = isinstance(first, Name) and (binding is None or binding.role is Role.AGE)
+        given = call.arguments[1:] if meant else call.arguments
         rest = ", ".join(
-            [shown(argument) for argument in call.arguments[1:]]
+            [shown(argument) for argument in given]
             + [f"{option.name} = {shown(option.value)}" for option in call.options]
         )
         help_ = f"write `{call.function}({name}{', ' + rest if rest else ''})`"
-        self.complaints.error("SPL219", message, place, "", help_)
+        self.complaints.error("SPL219", message, call.span, "", help_)
         return False
 
     def _built_in(self, call: Call, statement: SelfPacedStatement) -> None:
@@ -240,7 +243,7 @@ class Objectives:
             # `blend(v, lambda)`: v is what the samples' weights are, not something to pass.
             message = f"`{define.arguments[0]}` is not passed: it stands for the weights that are looked for"
             age = self.declarations.age.name if self.declarations.age else "lambda"
-            self.complaints.error("SPL219", message, call.arguments[0].span, "", f"write `{define.name}({age})`")
+            self.complaints.error("SPL219", message, call.span, "", f"write `{define.name}({age})`")
             return
         if not self._age_first(call):
             return
@@ -307,12 +310,10 @@ def _elementwise_form(node: Expression) -> tuple[str, ...]:
     return ("write it elementwise, as in `(X @ w - y)^2`: the samples are summed for you",)
 
 
-def _mends(made: Expression, place: Expression) -> tuple[str, ...]:
+def _mends(place: Expression, bilinear: bool) -> tuple[str, ...]:
     """What to do about something that is not convex."""
+    if bilinear:
+        return ("make one of the factors data or a parameter",)
     if isinstance(place, Call) and place.function in ("log", "sqrt", "min"):
         return (f"`{place.function}` is concave: a convex term has a minus before it",)
-    if isinstance(made, Unary) and made.operator == "-":
-        return ("a model minimizes: is the sign right?",)
-    if isinstance(place, Chain) and place.operators[0] not in "+-":
-        return ("fix one of the factors as data or a parameter",)
-    return ()
+    return ("a model minimizes: is the sign right?",)

@@ -232,6 +232,8 @@ def _inner_clash(elaborator: Elaborator, left: Expression, a: Type, right: Expre
     helps = []
     if len(a.shape) == 2 and a.shape[0] == outer:
         helps.append(f"the transpose fits: `{shown(left)}.T @ {shown(right)}`")
+    elif len(a.shape) == 1 and len(b.shape) == 2 and b.shape[1] == inner:
+        helps.append(f"the other order fits: `{shown(right)} @ {shown(left)}`")
     elif len(b.shape) == 2 and b.shape[1] == inner:
         helps.append(f"the transpose fits: `{shown(left)} @ {shown(right)}.T`")
     elif len(a.shape) == 1 and len(b.shape) == 1:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from spdsl.diagnostics import Source, Span
+from spdsl.diagnostics import Diagnostic, Source, Span
 from spdsl.language.actions import DEEPENING, Actions
 from spdsl.language.complaints import Complaints
 from spdsl.language.layout import Block, Line, blocks
@@ -43,7 +43,7 @@ def parse(text: str | Source, name: str = "<model>") -> Model:
     found = blocks(source, lexed.tokens, complaints)
     if len(found) == 1 and not found[0].lines and not complaints:
         help_ = "`spdsl new lasso.spl --from lasso` writes a model to start from"
-        complaints.error("SPL104", "the model is empty", Span(source, 0, 0), "", help_)
+        complaints.add(Diagnostic("SPL104", "the model is empty", place=source.name, help=(help_,)))
     sections = tuple(_sections(source, found, complaints))
     complaints.raise_if_any()
     return Model(sections, comments=tuple(lexed.comments), source=source)
@@ -52,7 +52,7 @@ def parse(text: str | Source, name: str = "<model>") -> Model:
 def _sections(source: Source, found: list[Block], complaints: Complaints) -> list[Section]:
     driver = _Driver(source, complaints)
     sections: list[Section] = []
-    for block in found:
+    for position, block in enumerate(found):
         keyword, silent = block.keyword, False
         statements: list[Statement] = []
         for line in block.lines:
@@ -73,11 +73,16 @@ def _sections(source: Source, found: list[Block], complaints: Complaints) -> lis
         if block.token is not None and block.keyword is not None:
             keyword_span = Span(source, block.token.start, block.token.end)
             span = keyword_span.to(statements[-1].span) if statements else keyword_span
-            if not block.lines:
+            if not block.lines and not _opens_with_sign(found[position + 1 : position + 2]):
                 message = f"the section `{block.keyword}` is empty"
                 complaints.error("SPL113", message, keyword_span, "", "give it a statement, or delete it")
             sections.append(Section(block.keyword, tuple(statements), keyword_span=keyword_span, span=span))
     return sections
+
+
+def _opens_with_sign(blocks: list[Block]) -> bool:
+    """Whether the next section word is meant as a name, as in `parameter age = 2`: then the section isn't empty."""
+    return bool(blocks) and bool(blocks[0].lines) and blocks[0].lines[0].tokens[0].kind in ("COLON", "EQUAL")
 
 
 class _Driver:

@@ -183,20 +183,27 @@ def _word_taken_for_name(at: Failure) -> Answer | None:
     if at.kind == "COLON" and (len(tokens) == 1 or tokens[0].kind in STATEMENT_KINDS) and at.index <= 1:
         word = at.shown(tokens[0]) if at.index else at.section
         return Answer("SPL114", f"no `:` follows `{word}`", ("delete the `:`",))
-    if at.index > 0 or at.kind not in ("COLON", "EQUAL", "COMPARE", "IN"):
+    if at.index > 0 or at.kind not in ("COLON", "EQUAL", "IN"):
         return None
+    start = at.source.text.rfind(at.section.split()[0], 0, at.token.start)
+    if at.source.text[start + len(at.section) : at.token.start].strip():
+        return None  # not the first line of its section
+    if at.section == "age" and at.kind == "IN":
+        return Answer("SPL113", "the age has no name", ("write `age lambda in ...`",))
     if at.kind == "COLON" and [token.kind for token in tokens].count("COLON") > 1:
         return Answer("SPL114", f"no `:` follows `{at.section}`", ("delete the `:`",))
-    start = at.source.text.rfind(at.section.split()[0], 0, at.token.start)
     span = Span(at.source, start, start + len(at.section))
-    helps = (f"choose another name, such as `{at.section.split()[0]}_`",)
-    return Answer("SPL115", f"`{at.section}` is a word of the language and can't be used as a name", helps, "", span)
+    helps = [f"choose another name, such as `{at.section.split()[0]}_`"]
+    if at.section == "age":
+        helps.append("or name the age: `age lambda = ...`")
+    message = f"`{at.section}` is a word of the language and can't be used as a name"
+    return Answer("SPL115", message, tuple(helps), "", span)
 
 
 def _operator_starts_line(at: Failure) -> Answer | None:
     """`+ alpha * norm1(w)` on a line of its own, or a bare `- x` where a constraint should be."""
     first = at.line.tokens[0]
-    if first.kind not in _OPERATORS:
+    if first.kind not in _OPERATORS or [token.kind for token in at.line.tokens[1:2]] in (["COLON"], ["EQUAL"]):
         return None
     if at.index > 0 and not (at.section == "subject to" and at.kind == END):
         return None
@@ -212,6 +219,9 @@ def _wrong_section(at: Failure) -> Answer | None:
     if at.index != 0 or at.kind not in STATEMENT_KINDS or at.section == "minimize":
         return None
     word = at.token.text
+    kinds = [token.kind for token in at.line.tokens]
+    if kinds[1:2] in (["COLON"], ["EQUAL"]) or (at.section == "define" and "EQUAL" in kinds):
+        return None  # meant as a name, see `_reserved`
     return Answer("SPL118", f"`{word}` belongs in `minimize`, not in `{at.section}`", ("put `minimize` above it",))
 
 
@@ -238,9 +248,7 @@ def _no_statement_word(at: Failure) -> Answer | None:
 def _equals_mixed_up(at: Failure) -> Answer | None:
     kind, section, accepted = at.kind, at.section, at.accepted
     if section in ("data", "variable") and at.index == 1 and kind in ("EQUAL", "COMPARE", "IN"):
-        rest = at.source.text[at.token.end : at.line.tokens[-1].end].strip()
-        helps = (f"write `{at.shown(at.line.tokens[0])} : {rest or 'vector(n)'}`",)
-        return Answer("SPL119", f"a declaration takes `:`, not `{at.token.text}`", helps)
+        return Answer("SPL119", f"a declaration takes `:`, not `{at.token.text}`", ("write `:`",))
     if section == "parameter" and at.index == 1 and kind in ("COLON", "COMPARE", "IN"):
         return Answer("SPL119", f"a parameter is set with `=`, not `{at.token.text}`", ("write `=`",))
     if section == "define" and "EQUAL" in accepted and kind in ("COLON", "COMPARE"):
@@ -280,7 +288,9 @@ def _indexing(at: Failure) -> Answer | None:
         return Answer("SPL122", "there is no indexing in a model", helps)
     if at.section == "subject to" and before is not None and before.kind == "IN":
         element = at.source.text[at.line.tokens[0].start : before.start].strip()
-        return Answer("SPL122", "`in` takes a set here, not an interval", (f"write `a <= {element} <= b`",))
+        low, _, high = at.source.text[at.token.end : at.line.tokens[-1].start].partition(",")
+        helps = (f"write `{low.strip() or 'a'} <= {element} <= {high.strip() or 'b'}`",)
+        return Answer("SPL122", "`in` takes a set here, not an interval", helps)
     helps = ("vectors and matrices come from `data`; brackets in an expression are round",)
     return Answer("SPL122", "there are no lists in a model", helps)
 
@@ -308,7 +318,7 @@ def _reserved(at: Failure) -> Answer | None:
     if not is_word(at.kind):
         return None
     word = at.shown(at.token)
-    if "NAME" in at.accepted:
+    if at.kind != "ASSUME_CONVEX" and "NAME" in at.accepted:
         text = f"`{word}` is a word of the language and can't be used as a name"
         return Answer("SPL115", text, (f"choose another name, such as `{word.split()[0]}_`",))
     if at.kind == "ASSUME_CONVEX":
@@ -322,10 +332,10 @@ def _reserved(at: Failure) -> Answer | None:
 
 def _missing_colon(at: Failure) -> Answer | None:
     if at.section in ("data", "variable") and at.index == 1 and at.kind == "NAME":
-        name, type_ = at.shown(at.line.tokens[0]), at.source.text[at.token.start : at.line.tokens[-1].end]
-        return Answer("SPL119", "a `:` is missing before the type", (f"write `{name} : {type_}`",))
+        span = Span(at.source, at.token.start, at.line.tokens[-1].end)
+        return Answer("SPL119", "a `:` is missing before the type", (f"write `: {span.text}`",), "", span)
     if at.section == "parameter" and at.index == 1 and at.kind == "NUMBER":
-        return Answer("SPL119", "a `=` is missing before the value", ("write `=` between them",))
+        return Answer("SPL119", "a `=` is missing before the value", (f"write `= {at.shown(at.token)}`",))
     return None
 
 
@@ -338,7 +348,8 @@ def _several_names(at: Failure) -> Answer | None:
     after = at.line.tokens[at.index + 1] if at.index + 1 < len(at.line.tokens) else None
     if before is not None and before.kind == "NUMBER" and after is not None and after.kind == "NUMBER":
         number = f"{at.shown(before)}.{at.shown(after)}"
-        return Answer("SPL106", "a decimal comma", (f"write `{number}`",))
+        span = Span(at.source, before.start, after.end)
+        return Answer("SPL106", "a number takes a decimal point, not a comma", (f"write `{number}`",), "", span)
     if END in at.accepted:
         return Answer("SPL114", "a `,` can't separate statements", ("start a new line, or write `;`",))
     return None
@@ -350,20 +361,22 @@ def _missing_operator(at: Failure) -> Answer | None:
         return None
     left, right = at.shown(before), at.shown(at.token)
     helps: tuple[str, ...]
+    both = Span(at.source, before.start, at.token.end)
     if at.section in ("data", "variable") and "COMMA" in at.accepted:
-        return Answer("SPL112", f"a comma is missing between `{left}` and `{right}`", (f"write `{left}, {right}`",))
+        helps = (f"write `{left}, {right}`",)
+        return Answer("SPL112", f"a comma is missing between `{left}` and `{right}`", helps, "", both)
     if at.on_new_line():
         helps = ("end the line above with the operator that is missing",)
         return Answer("SPL112", f"an operator is missing between `{left}` and `{right}`", helps)
-    if at.kind == "LPAR":
-        helps = (f"write `{left} * (...)`, or `{left} @ (...)` for a matrix product",)
-    elif at.kind == "STRING":
+    if at.kind == "STRING":
         return None
+    if at.kind == "LPAR":
+        helps = (f"write `{left} * (`, or `{left} @ (` for a matrix product",)
     else:
         helps = (f"write `{left} * {right}`, or `{left} @ {right}` for a matrix product",)
     if "COMMA" in at.accepted:
         helps = (*helps, f"or separate the arguments: `{left}, {right}`")
-    return Answer("SPL112", f"an operator is missing between `{left}` and `{right}`", helps)
+    return Answer("SPL112", f"an operator is missing between `{left}` and `{right}`", helps, "", both)
 
 
 def _ends_early(at: Failure) -> Answer | None:
@@ -375,7 +388,7 @@ def _ends_early(at: Failure) -> Answer | None:
     tokens = at.line.tokens
     helps: tuple[str, ...]
     if len(tokens) == 1 and last.kind in STATEMENT_KINDS:
-        return Answer("SPL113", f"`{shown}` has no expression", ("write it on the same line",), "", span)
+        return Answer("SPL113", f"`{shown}` has no expression", ("write it on this line or the next",), "", span)
     if at.section == "subject to" and "COMPARE" in at.accepted:
         whole = Span(at.source, tokens[0].start, last.end)
         helps = ("compare it with something: `<=`, `>=`, `==` or `>>`", "or write `support(w) in ...`")
@@ -388,6 +401,8 @@ def _ends_early(at: Failure) -> Answer | None:
     if last.kind in ("SIGN", "TIMES", "CARET", "COMPARE", "EQUAL", "COLON", "COMMA", "IN"):
         helps = (f"write what follows `{shown}`, on this line or the next",)
         return Answer("SPL113", f"the statement ends in `{shown}`", helps, "", span)
+    if at.section == "age":
+        return Answer("SPL113", f"the age `{shown}` has no range", (_FORMS[at.section],), "", span)
     return Answer("SPL113", "the statement ends too early", (_FORMS[at.section],), "", span)
 
 

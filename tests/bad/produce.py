@@ -1,0 +1,51 @@
+"""What the language says about a bad program; run as a module to write the golden files anew.
+
+    python -m tests.bad.produce            # shows which files would change
+    python -m tests.bad.produce --write
+
+Read every change before committing it: the golden files are the specification of the messages.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from spdsl.diagnostics import ModelError, Source, render
+from spdsl.language import check, load_source, parse
+
+HERE = Path(__file__).resolve().parent
+
+
+def programs() -> list[Path]:
+    """The bad programs, in order."""
+    return sorted(HERE.glob("*.spl"))
+
+
+def produce(path: Path) -> str:
+    """The errors of a program, or the warnings of one that is only suspicious; empty when there are none."""
+    try:
+        source = load_source(path)
+        source = Source(path.name, source.text)
+        checked = check(parse(source))
+    except ModelError as error:
+        return str(error).replace(f"{HERE}/", "") + "\n"
+    return "\n\n".join(render(warning) for warning in checked.warnings) + "\n" if checked.warnings else ""
+
+
+def main() -> int:
+    """Compare with the golden files, or write them."""
+    changed = [path for path in programs() if not _golden(path).exists() or _golden(path).read_text() != produce(path)]
+    for path in changed:
+        print(path.name)
+        if "--write" in sys.argv[1:]:
+            _golden(path).write_text(produce(path))
+    return 0 if not changed or "--write" in sys.argv[1:] else 1
+
+
+def _golden(path: Path) -> Path:
+    return path.with_suffix(".txt")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

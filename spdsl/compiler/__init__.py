@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spdsl.compiler.derivation import Derivation
     from spdsl.language.checked import CheckedModel
     from spdsl.problem import Problem
 
-__all__ = ["compile_model", "compile_text"]
+__all__ = ["compile_model", "compile_text", "describe"]
 
 
 def compile_text(text: str, name: str = "<model>") -> Problem:
@@ -46,3 +47,10 @@ def compile_model(model: CheckedModel) -> Problem:
     from spdsl.compiler.lower import lower
 
     return lower(model, model.tree.source.name)
+
+
+def describe(problem: Problem) -> Derivation:
+    """The KKT blocks of a problem, in words and mathematics (see `spdsl.compiler.derivation.Derivation`)."""
+    from spdsl.compiler import derivation
+
+    return derivation.describe(problem)

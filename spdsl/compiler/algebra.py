@@ -191,8 +191,18 @@ def _quotient(above: Symbolic, below: Symbolic) -> Symbolic:
 # --- sympy -> text and LaTeX ----------------------------------------------------------------------------------------
 
 
+def _readable_order(expression: Symbolic) -> list[Symbolic]:
+    """The terms of a sum, those with a minus sign last: 1 - l/lambda."""
+    # sorting thousands of terms takes seconds
+    terms = expression.as_ordered_terms() if len(expression.args) < 50 else list(expression.args)
+    return sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))
+
+
 class _Text(StrPrinter):  # type: ignore[misc]
     """The language's own spelling."""
+
+    def _as_ordered_terms(self, expr: Symbolic, order: Any = None) -> list[Symbolic]:
+        return _readable_order(expr)
 
     def _print_Pow(self, expr: Symbolic, rational: bool = False) -> str:
         return str(super()._print_Pow(expr, rational=rational)).replace("**", "^")
@@ -215,6 +225,9 @@ class _Text(StrPrinter):  # type: ignore[misc]
 
 
 class _Latex(LatexPrinter):  # type: ignore[misc]
+    def _as_ordered_terms(self, expr: Symbolic, order: Any = None) -> list[Symbolic]:
+        return _readable_order(expr)
+
     def _print_softplus(self, expr: Symbolic, exp: Any = None) -> str:
         return rf"\log\left(1 + e^{{{self._print(expr.args[0])}}}\right)" + (f"^{{{exp}}}" if exp else "")
 
@@ -222,7 +235,7 @@ class _Latex(LatexPrinter):  # type: ignore[misc]
         return rf"\sigma{f'^{{{exp}}}' if exp else ''}\left({self._print(expr.args[0])}\right)"
 
 
-_text_printer = _Text({"order": None})
+_text_printer = _Text()
 _latex_printer = _Latex({"ln_notation": False, "fold_short_frac": False})
 
 
@@ -309,7 +322,7 @@ class _Source:
         raise NotImplementedError(f"no source for {name} in {e}")
 
     def sum(self, e: Symbolic) -> str:
-        terms = e.as_ordered_terms() if len(e.args) < 50 else e.args  # sorting thousands of terms takes seconds
+        terms = _readable_order(e)
         source = _strip(self.show(terms[0]))
         for term in terms[1:]:
             shown = _strip(self.show(term)) if not term.is_Add else self.show(term)

@@ -151,8 +151,8 @@ def _monotonicity(
 ) -> AxiomVerdict:
     """Refuted when it fails from the smallest ages on; a warning with the border when it holds below some age.
 
-    The logarithmic regularizer is of the second kind: f'_lambda(v) = v zeta^(v-1) - 1 is positive near v = 1 exactly when
-    zeta < 1/e, so its v* grows with the age only for lambda <= 1 - 1/e, not for all of its 0 < lambda < 1.
+    The logarithmic regularizer is of the second kind: f'_lambda(v) = v zeta^(v-1) - 1 is positive near v = 1 exactly
+    when zeta < 1/e, so its v* grows with the age only for lambda <= 1 - 1/e, not for all of its 0 < lambda < 1.
     """
     below = [value for value in examples if value < failing[0]]
     example = examples[failing[-1]] or {}

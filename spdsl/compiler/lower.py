@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from spdsl.compiler import affine, functions
 from spdsl.compiler.affine import Affine, Constant
+from spdsl.compiler.atoms import substituted
 from spdsl.compiler.builtin import REGULARIZERS
 from spdsl.compiler.constrain import constraint_of
 from spdsl.compiler.declarations import age_of, declared_data, declared_parameters, declared_variables, request_of
@@ -236,6 +237,9 @@ class _Lowerer:
             argument, age = entry.define.arguments[:2]
             body = self.lowering.constant(entry.body)
         options = {key: self.lowering.constant(value) for key, value in entry.options.items()}
+        clashes = {key: f"{key}_" for key, value in options.items() if key in self.facts and value != Name(key)}
+        body = substituted(body, {old: Name(new) for old, new in clashes.items()})
+        options = {clashes.get(key, key): value for key, value in options.items()}
         quantities = []
         values: list[Expression] = []
         for key in ordered_names(body):

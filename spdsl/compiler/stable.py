@@ -40,7 +40,7 @@ def _xlogx(u: Any) -> Any:
 def _solve(slope: Any, curvature: Any, loss: Any, low: Any, high: Any, age: Any, *theta: Any) -> Any:
     """The zero v in [low, high] of slope(v, loss, ...), which grows with v, by Newton safeguarded by bisection.
 
-    `loss` and each of `theta` a float or an array (n,). Converges to the last bit; where the zero lies outside, its end.
+    `loss` and each of `theta` a float or an array (n,). Converges to the last bit; a zero outside gives its end.
     """
     loss = np.asarray(loss, float)
     low = np.broadcast_to(np.asarray(low, float), loss.shape).copy()

@@ -40,7 +40,8 @@ RECORDS = {name: record(name) for name in NAMES}
 
 
 def brute_force(body, loss: float, values: dict[str, float]) -> tuple[float, float]:
-    """The least value of v l + f(v) over [0, 1] and where it is taken: a grid, then a bounded search around its best."""
+    """The least value of v l + f(v) over [0, 1] and where it is taken: a grid, then a bounded search around its best
+    point."""
 
     def objective(v):
         with np.errstate(all="ignore"):

@@ -146,7 +146,7 @@ CODES: dict[str, str] = {
     # --- 6xx the certificate (spdsl/reference) ---
     # --- 7xx command line and files (spdsl/cli.py, spdsl/solution, spdsl/view) ---
     "SPL701": "an age lies outside the path",
-    "SPL702": "a path was loaded without its data",
+    "SPL702": "a path is known at its nodes only",
     "SPL703": "a file is not a result of spdsl, or is damaged",
     "SPL704": "a result file was written by a newer spdsl",
     "SPL705": "a file can't be read or written",

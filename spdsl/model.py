@@ -164,7 +164,8 @@ class Model:
         wanted = _merged("option", sorted_out.options, options)
         wanted |= {name: value for name, value in (("seed", seed), ("time_limit", time_limit)) if value is not None}
         checked = check_options(chosen, {**self._requested(bound, chosen.name), **wanted})
-        self._warn(bound)
+        for remark in self._remarks(bound):
+            _warn(remark)
         with _progress(progress) as told:
             result = run(chosen, bound, checked, told, callback)
         if not result.status.ok and result.status is not Status.INTERRUPTED:
@@ -218,15 +219,15 @@ class Model:
             return {}
         return {name: _value(option, bound) for name, option in request.options.items()}
 
-    def _warn(self, bound: BoundProblem) -> None:
-        for item in self.warnings:
-            _warn(render(item))
+    def _remarks(self, bound: BoundProblem) -> list[str]:
+        """What the language, the derivation and the binding of data have to say that is no error."""
+        found = [render(item) for item in self.warnings]
         paced = self.problem.self_paced
-        for verdict in paced.axioms if paced is not None else ():
-            if verdict.verdict == "warning":
-                _warn(f"{paced.name}: axiom {verdict.axiom}: {verdict.reason}")
-        for note in bound.notes:
-            _warn(note)
+        if paced is not None:
+            found += [
+                f"{paced.name}: axiom {item.axiom}: {item.reason}" for item in paced.axioms if item.verdict == "warning"
+            ]
+        return [*found, *bound.notes]
 
     def _ingredients(self) -> list[str]:
         problem = self.problem

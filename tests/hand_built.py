@@ -5,8 +5,9 @@ The model: w in R^d and a scalar b, loss (X w + b - y)^2 / 2 a sample, regulariz
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -221,3 +222,41 @@ class Fake(BackEnd[FakeState]):
 
     def progress(self, state: FakeState) -> tuple[float, str]:
         return state.count / 5, f"step {state.count}"
+
+
+class FakePath(Fake):
+    """As `Fake`, but returns the path of `path`, its ages up to the steps that were made; slow when asked to be."""
+
+    name = "fakepath"
+    options = FakeOptions
+
+    def finish(self, problem: BoundProblem, options: FakeOptions, state: FakeState, status: Status) -> Path:  # type: ignore[override]
+        whole = replace(path(problem, status), options={}, backend=self.name)
+        return whole if status.ok else replace(whole, message=f"stopped after {state.count} steps")
+
+    def resume(self, problem: BoundProblem, path: Path) -> Curve:
+        return Curve(problem.layout.size)
+
+
+class Slow(FakePath):
+    """Twenty seconds of short steps, to be interrupted."""
+
+    name = "slow"
+
+    def __init__(self) -> None:
+        super().__init__(during=lambda _: time.sleep(0.05))
+
+    def done(self, problem: BoundProblem, options: FakeOptions, state: FakeState) -> Status | None:
+        return Status.SOLVED if state.count >= 400 else None
+
+    def progress(self, state: FakeState) -> tuple[float, str]:
+        return state.count / 400, f"step {state.count}"
+
+
+class Broken(Fake):
+    """Has a bug."""
+
+    name = "broken"
+
+    def __init__(self) -> None:
+        super().__init__(during=lambda _: {}["nothing"])

@@ -31,49 +31,46 @@ def model_argument(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def solving_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What `solve` and `check` take alike."""
-    for decorate in reversed(
-        [
-            click.argument("more", nargs=-1, metavar="[FILE]..."),
-            click.option(
-                "--data",
-                "-d",
-                multiple=True,
-                metavar="FILE",
-                help="CSV, TSV, Parquet, NPZ, NPY, LIBSVM or edge list; may be repeated.",
-            ),
-            click.option(
-                "--bind",
-                "-b",
-                multiple=True,
-                metavar="NAME=SOURCE",
-                help="Say outright what binds to a name: `y=target`.",
-            ),
-            click.option(
-                "--set",
-                "-s",
-                "settings",
-                multiple=True,
-                metavar="NAME=VALUE",
-                help="Override a parameter: `alpha=0.1`.",
-            ),
-            click.option("--standardize", metavar="NAMES", help="Bring these data to mean 0 and deviation 1: `X,y`."),
-            click.option("--backend", metavar="NAME", help="Use this back end; `spdsl backends` lists them."),
-            click.option(
-                "--option", "-o", "options", multiple=True, metavar="NAME=VALUE", help="An option of the back end."
-            ),
-            click.option(
-                "--age", "ages", multiple=True, type=float, metavar="AGE", help="Ages to report on; may be repeated."
-            ),
-            click.option("--out", metavar="FILE", help="Write the result here (.npz)."),
-            click.option("--seed", type=int, help="Seed of every random draw."),
-            click.option(
-                "--time-limit", type=float, metavar="SECONDS", help="End after so long, with what was reached."
-            ),
-            click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors."),
-            click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
-            debug_option,
-        ]
-    ):
+    decorators: list[Callable[[Callable[..., Any]], Callable[..., Any]]] = [
+        click.argument("more", nargs=-1, metavar="[FILE]..."),
+        click.option(
+            "--data",
+            "-d",
+            multiple=True,
+            metavar="FILE",
+            help="CSV, TSV, Parquet, NPZ, NPY, LIBSVM or edge list; may be repeated.",
+        ),
+        click.option(
+            "--bind",
+            "-b",
+            multiple=True,
+            metavar="NAME=SOURCE",
+            help="Say outright what binds to a name: `y=target`.",
+        ),
+        click.option(
+            "--set",
+            "-s",
+            "settings",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="Override a parameter: `alpha=0.1`.",
+        ),
+        click.option("--standardize", metavar="NAMES", help="Bring these data to mean 0 and deviation 1: `X,y`."),
+        click.option("--backend", metavar="NAME", help="Use this back end; `spdsl backends` lists them."),
+        click.option(
+            "--option", "-o", "options", multiple=True, metavar="NAME=VALUE", help="An option of the back end."
+        ),
+        click.option(
+            "--age", "ages", multiple=True, type=float, metavar="AGE", help="Ages to report on; may be repeated."
+        ),
+        click.option("--out", metavar="FILE", help="Write the result here (.npz)."),
+        click.option("--seed", type=int, help="Seed of every random draw."),
+        click.option("--time-limit", type=float, metavar="SECONDS", help="End after so long, with what was reached."),
+        click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors."),
+        click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+        debug_option,
+    ]
+    for decorate in reversed(decorators):
         command = decorate(command)
     return command
 

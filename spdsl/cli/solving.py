@@ -68,7 +68,8 @@ def check(model: str, quiet: bool, as_json: bool, out: str | None, ages: tuple[f
     if as_json:
         print_json({**_summary(result, ages), "certificate": _plain(certificate.to_dict()), "out": out})
     elif not quiet:
-        from spdsl.view.tables import certificate_report, result_line
+        from spdsl.view.certificates import certificate_report
+        from spdsl.view.tables import result_line
 
         console = stdout()
         console.print(certificate_report(certificate))

@@ -121,13 +121,7 @@ class Path:
             )
         age = min(max(float(age), low), high)
         if self.branch is None:
-            raise UsageError(
-                Diagnostic(
-                    "SPL702",
-                    "this path was loaded without its data, so only its nodes are known",
-                    help=("use `path.ages` and `path.nodes`, or save it again with `include_data=True`",),
-                )
-            )
+            raise UsageError(self._only_nodes())
         x, residual = self.branch.at(age)
         return Solution(
             bound=self.bound,
@@ -139,6 +133,14 @@ class Path:
             kkt_residual=residual,
             options=self.options,
         )
+
+    def _only_nodes(self) -> Diagnostic:
+        use = "use `path.ages` and `path.nodes`"
+        if self.bound.data:
+            message = f"`{self.backend}` knows its paths at their nodes only"
+            return Diagnostic("SPL702", message, help=(f"{use}, or solve with `path_following`",))
+        message = "this path was loaded without its data, so only its nodes are known"
+        return Diagnostic("SPL702", message, help=(f"{use}, or save it again with `include_data=True`",))
 
     def weights(self, age: float) -> Array:
         """Sample weights v at an age (n,)."""

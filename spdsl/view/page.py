@@ -170,8 +170,9 @@ def _alternative(result: Path | Solution) -> str:
     if not isinstance(result, Path):
         return f"the solution of {os.path.basename(result.bound.problem.name)}"
     low, high = result.age_range
+    name = os.path.basename(result.bound.problem.name)
     return (
-        f"coefficients and sample weights of {os.path.basename(result.bound.problem.name)} over ages {low:.4g} to {high:.4g}, with "
+        f"coefficients and sample weights of {name} over ages {low:.4g} to {high:.4g}, with "
         f"{len(result.turning_points)} turning points and {len(result.jumps)} jumps"
     )
 

@@ -18,13 +18,16 @@ from spdsl.solution.frame import entry_names
 from spdsl.view.curves import age_scale
 
 __all__ = [
-    "certificate_report",
+    "count_titles",
     "critical_table",
     "nonzeros",
+    "path_lines",
     "path_rows",
     "result_line",
     "result_report",
+    "small",
     "summary",
+    "table",
     "values_table",
 ]
 
@@ -37,7 +40,7 @@ def result_report(result: Path | Solution, ages: Sequence[float] = ()) -> Any:
     from rich.console import Group
 
     if isinstance(result, Path):
-        return Group(_path_table(result, ages), *_path_lines(result))
+        return Group(_path_table(result, ages), *path_lines(result))
     return Group(_solution_table(result), *_binding_lines(result.bound), result_line(result))
 
 
@@ -143,15 +146,15 @@ def nonzeros(bound: BoundProblem, x: Array) -> dict[str, int]:
 
 
 def _path_table(path: Path, ages: Sequence[float]) -> Any:
-    table = _table(os.path.basename(path.bound.problem.name))
+    grid = table(os.path.basename(path.bound.problem.name))
     rows = path_rows(path, ages)
     counted = list(rows[0]["nonzeros"]) if rows else []
     full = "in_share" in rows[0] if rows else False
-    for title in ("age", *(("in", "mean v") if full else ()), *_count_titles(path.bound, counted)):
-        table.add_column(title, justify="right", no_wrap=True)
+    for title in ("age", *(("in", "mean v") if full else ()), *count_titles(path.bound, counted)):
+        grid.add_column(title, justify="right", no_wrap=True)
     if full:
-        table.add_column("objective", justify="right", no_wrap=True)
-    table.add_column("KKT residual", justify="right", no_wrap=True)
+        grid.add_column("objective", justify="right", no_wrap=True)
+    grid.add_column("KKT residual", justify="right", no_wrap=True)
     for row in rows:
         cells = [f"{row['age']:.5g}"]
         if full:
@@ -159,16 +162,18 @@ def _path_table(path: Path, ages: Sequence[float]) -> Any:
         cells += [str(row["nonzeros"][name]) for name in counted]
         if full:
             cells.append(f"{row['objective']:.6g}")
-        table.add_row(*cells, f"{row['kkt_residual']:.0e}")
-    return table
+        grid.add_row(*cells, f"{row['kkt_residual']:.0e}")
+    return grid
 
 
-def _count_titles(bound: BoundProblem, names: Sequence[str]) -> list[str]:
+def count_titles(bound: BoundProblem, names: Sequence[str]) -> list[str]:
+    """The heads of the columns of `nonzeros`."""
     kinds = {variable.name: variable.kind for variable in bound.problem.variables}
     return [f"rank {name}" if kinds[name] == "symmetric" else f"{name} ≠ 0" for name in names]
 
 
-def _path_lines(path: Path) -> list[Any]:
+def path_lines(path: Path) -> list[Any]:
+    """Critical points by kind, the worst KKT residual, how data were bound, how the run ended."""
     from rich.text import Text
 
     turning, jumps = len(path.turning_points), path.jumps
@@ -183,63 +188,64 @@ def _path_lines(path: Path) -> list[Any]:
 
 def critical_table(path: Path) -> Any:
     """Every critical point with its cause."""
-    table = _table("critical points")
-    table.add_column("age", justify="right", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("change", justify="right", no_wrap=True)
-    table.add_column("cause")
+    grid = table("critical points")
+    grid.add_column("age", justify="right", no_wrap=True)
+    grid.add_column("kind", no_wrap=True)
+    grid.add_column("change", justify="right", no_wrap=True)
+    grid.add_column("cause")
     for point in path.critical_points:
         jump = point.kind == "jump"
-        table.add_row(
+        grid.add_row(
             f"{point.age:.8g}",
             point.kind,
             f"{point.change:.2g}" if jump else "",
             point.cause,
             style="red" if jump else None,
         )
-    return table
+    return grid
 
 
 # --- solutions -----------------------------------------------------------------------------------------------------
 
 
 def _solution_table(solution: Solution) -> Any:
-    table = _table(os.path.basename(solution.bound.problem.name))
-    table.show_header = False
-    table.add_column("what", no_wrap=True)
-    table.add_column("value", justify="right", no_wrap=True)
+    grid = table(os.path.basename(solution.bound.problem.name))
+    grid.show_header = False
+    grid.add_column("what", no_wrap=True)
+    grid.add_column("value", justify="right", no_wrap=True)
     if solution.age is not None:
-        table.add_row("age", f"{solution.age:.6g}")
-    table.add_row("objective", f"{solution.objective:.8g}")
+        grid.add_row("age", f"{solution.age:.6g}")
+    grid.add_row("objective", f"{solution.objective:.8g}")
     if solution.bound.problem.self_paced is not None and solution.bound.data:
-        table.add_row("samples in", f"{solution.in_share:.0%}")
+        grid.add_row("samples in", f"{solution.in_share:.0%}")
     if solution.kkt_residual is not None:
-        table.add_row("KKT residual", f"{solution.kkt_residual:.1e}")
+        grid.add_row("KKT residual", f"{solution.kkt_residual:.1e}")
     counts = nonzeros(solution.bound, solution.x)
-    for title, (name, count) in zip(_count_titles(solution.bound, list(counts)), counts.items(), strict=True):
+    for title, (name, count) in zip(count_titles(solution.bound, list(counts)), counts.items(), strict=True):
         shape = solution.bound.layout.shapes[name]
-        table.add_row(title, f"{count} of {shape[0] if len(shape) == 2 and 'rank' in title else int(np.prod(shape))}")
+        grid.add_row(title, f"{count} of {shape[0] if len(shape) == 2 and 'rank' in title else int(np.prod(shape))}")
     for name, value in solution.values.items():
         if np.ndim(value) == 0:
-            table.add_row(name, f"{value:.6g}")
-    return table
+            grid.add_row(name, f"{value:.6g}")
+    return grid
 
 
 def values_table(solution: Solution) -> Any:
     """Every entry of every variable."""
     at = "" if solution.age is None else f" at age {solution.age:.6g}"
-    table = _table(f"values{at}")
-    table.add_column("entry")
-    table.add_column("value", justify="right", no_wrap=True)
+    grid = table(f"values{at}")
+    grid.add_column("entry")
+    grid.add_column("value", justify="right", no_wrap=True)
     for name, value in zip(entry_names(solution.bound), solution.x, strict=True):
-        table.add_row(name, f"{value:.8g}")
-    return table
+        grid.add_row(name, f"{value:.8g}")
+    return grid
 
 
 # --- both ----------------------------------------------------------------------------------------------------------
 
 
-def _table(title: str) -> Any:
+def table(title: str) -> Any:
+    """An empty table in the one style of all."""
     from rich import box
     from rich.table import Table
 
@@ -262,3 +268,8 @@ def _binding_lines(bound: BoundProblem) -> list[Any]:
 
 def _seconds(value: float) -> str:
     return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.1f} s"
+
+
+def small(value: float | None) -> str:
+    """An error or a residual: one digit is enough to judge it."""
+    return "" if value is None else "0" if value == 0 else f"{value:.0e}"

@@ -1,0 +1,228 @@
+"""`certify`: holds a result against formulas evaluated anew and against cvxpy, at ages of its path.
+
+In: a `Solution` or a `Path`. Out: a `Certificate`. At each point: the objective from the formulas; the constraints; the
+KKT residual over all multipliers; the sample weights by search; and cvxpy's optimum of the w-problem at these weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from spdsl.problem import BoundProblem, SupportConstraint
+from spdsl.problem.functions import Array
+from spdsl.reference.atoms import TranslationError
+from spdsl.reference.certificate import Certificate, CertificateRow
+from spdsl.reference.feasibility import infeasibility
+from spdsl.reference.objective import recomputed_losses, recomputed_regularization
+from spdsl.reference.program import to_cvxpy
+from spdsl.reference.sample_weights import UnreadableFormulaError, least_weighted_loss, penalty
+from spdsl.reference.scalar import UnknownAtomError
+from spdsl.reference.solve import Outcome, solve_tightly
+from spdsl.reference.stationarity import kkt_residual
+from spdsl.reference.support import support_complaints, support_mask
+from spdsl.solution import Path, Solution
+
+__all__ = ["certify"]
+
+LARGEST = 20_000  # samples up to which cvxpy is asked unless forced
+SPREAD = 7  # ages over a path
+MOST_JUMPS = 8  # of which both sides are checked
+BESIDE = 1e-6  # how far before a jump, relative to the path's length
+EXACT = 1e-9  # for what is only arithmetic: the objective, the weights
+
+
+def certify(
+    result: Solution | Path,
+    ages: Iterable[float] | None = None,
+    *,
+    tolerance: float = 1e-6,
+    force_cvxpy: bool = False,
+    solver: str | None = None,
+) -> Certificate:
+    """Hold a result against CVX and against its own formulas.
+
+    Parameters
+    ----------
+    result : Solution or Path
+    ages : iterable of float, optional
+        For a path: where to check; unless given, some ages over its range, and both sides of its jumps.
+    tolerance : float
+        Up to which infeasibility, KKT residual and the gap to cvxpy (all scaled) pass. Objective and weights are only
+        arithmetic and must agree to 1e-9.
+    force_cvxpy : bool
+        Ask cvxpy also beyond 20,000 samples, where it takes long.
+    solver : str, optional
+        The solver that cvxpy is to use; several are tried in turn unless given.
+    """
+    work = _Work(result.bound, tolerance, force_cvxpy, solver)
+    if isinstance(result, Path):
+        wanted = _ages(result) if ages is None else [float(age) for age in ages]
+        rows = tuple(work.row(result(age)) for age in wanted)
+    else:
+        rows = (work.row(result),)
+    return Certificate(rows, tolerance, result.bound.problem.name, result.backend, tuple(dict.fromkeys(work.notes)))
+
+
+def _ages(path: Path) -> list[float]:
+    """Ages over the whole range, and just before and at jumps."""
+    low, high = path.age_range
+    if low == high:
+        return [low]
+    spread = np.linspace(low, high, SPREAD) if low <= 0 else np.geomspace(low, high, SPREAD)
+    jumps = [point.age for point in path.critical_points if point.kind == "jump"]
+    if len(jumps) > MOST_JUMPS:
+        jumps = [jumps[k] for k in np.linspace(0, len(jumps) - 1, MOST_JUMPS).astype(int)]
+    before = [max(low, age - BESIDE * (high - low)) for age in jumps]
+    inside = [min(max(float(age), low), high) for age in [*spread, *jumps, *before]]
+    return sorted(set(inside))
+
+
+@dataclass
+class _Work:
+    """Checks points of one bound problem."""
+
+    bound: BoundProblem
+    tolerance: float
+    force_cvxpy: bool
+    solver: str | None
+    notes: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for assumption in self.bound.problem.assumptions:
+            self.notes.append(f"taken as convex because the model says so: {assumption}")
+
+    def row(self, solution: Solution) -> CertificateRow:
+        x, age = np.asarray(solution.x, float), solution.age
+        weights = np.asarray(solution.weights, float)
+        if not np.isfinite(x).all():
+            return CertificateRow(age, np.nan, np.nan, np.nan, np.nan, failures=("the variables hold NaN or infinity",))
+        failures: list[str] = []
+        try:
+            losses = recomputed_losses(self.bound, x)
+            regularization = recomputed_regularization(self.bound, x)
+            residual = kkt_residual(self.bound, x, weights, good_enough=1e-3 * self.tolerance)
+        except UnknownAtomError as error:
+            return CertificateRow(age, np.nan, np.nan, np.nan, np.nan, failures=(str(error),))
+        weight_error, extra = self.weights(losses, weights, age, failures)
+        total = regularization + float(weights @ losses)
+        objective = total + extra
+        size = abs(regularization) + float(weights @ np.abs(losses)) + abs(extra)
+        objective_error = abs(solution.objective - objective) / max(size, 1e-300)
+        violation = infeasibility(self.bound, x)
+        self.judge(failures, objective_error, violation, residual, solution.objective, objective)
+        for constraint in self.bound.problem.constraints:
+            if isinstance(constraint, SupportConstraint):
+                failures += support_complaints(self.bound, constraint, x)
+        cvx, status, distance = self.cvxpy(x, weights)
+        gap = None
+        if cvx is not None:
+            gap = (total - cvx.value) / max(abs(cvx.value), float(weights @ np.abs(losses)), 1e-300)
+            self.judge_gap(failures, gap, cvx)
+            if distance is not None and distance > 1e-3 and gap <= self.tolerance:
+                self.notes.append("where the distance is large and the gap is not, the optimum is flat or not unique")
+        return CertificateRow(
+            age,
+            objective,
+            objective_error,
+            violation,
+            residual,
+            weight_error,
+            None if cvx is None else cvx.value,
+            gap,
+            distance,
+            status,
+            tuple(failures),
+        )
+
+    # -- verdicts ----------------------------------------------------------------------------------------------------
+
+    def judge(
+        self, failures: list[str], objective: float, violation: float, residual: float, claimed: float, found: float
+    ) -> None:
+        if not objective <= EXACT:
+            failures.append(f"the result claims the objective {claimed:.10g}, the formulas give {found:.10g}")
+        if not violation <= self.tolerance:
+            failures.append(f"a constraint is violated by {violation:.1e} of its size")
+        if not residual <= self.tolerance:
+            failures.append(f"the KKT residual is {residual:.1e}: this is no optimum of the w-problem")
+
+    def judge_gap(self, failures: list[str], gap: float, cvx: Outcome) -> None:
+        if gap <= self.tolerance:
+            return
+        if cvx.accurate:
+            failures.append(f"cvxpy's optimum lies lower by {gap:.1e} of its size")
+        else:
+            self.notes.append(f"CVX stopped at `{cvx.status}` ({cvx.solver}), {gap:.1e} away; the KKT residual decides")
+
+    # -- sample weights ----------------------------------------------------------------------------------------------
+
+    def weights(
+        self, losses: Array, weights: Array, age: float | None, failures: list[str]
+    ) -> tuple[float | None, float]:
+        """By how much the weights miss the least of v l + f(v), relative; and sum_i f(v_i)."""
+        if self.bound.problem.self_paced is None or age is None:
+            return None, 0.0
+        if not ((weights >= 0) & (weights <= 1)).all():
+            failures.append("a sample weight lies outside [0, 1]")
+        try:
+            f = penalty(self.bound, age)
+        except UnreadableFormulaError as error:
+            self.notes.append(f"the sample weights weren't searched for anew: {error}")
+            kernel = self.bound.problem.self_paced.kernel
+            assert kernel is not None
+            return None, float(np.sum(kernel.regularizer(weights, age, *self.bound.weight_parameters())))
+        least, found = least_weighted_loss(f, losses)
+        value = weights * losses + f(weights)
+        size = np.abs(losses) + np.abs(f(found)) + np.abs(f(np.ones_like(losses)))
+        missed = (value - least) / np.maximum(size, 1e-300)
+        worst = int(np.argmax(missed))
+        most = float(missed[worst])
+        if not most <= EXACT:
+            failures.append(
+                f"sample {worst} has the weight {weights[worst]:.6g}, but v*(l, age) is {found[worst]:.6g} by search"
+            )
+        return max(most, 0.0), float(np.sum(f(weights)))
+
+    # -- cvxpy -------------------------------------------------------------------------------------------------------
+
+    def cvxpy(self, x: Array, weights: Array) -> tuple[Outcome | None, str, float | None]:
+        """cvxpy's optimum at these weights, how it ended, and the distance of x from it."""
+        n = self.bound.n_samples
+        if n > LARGEST and not self.force_cvxpy:
+            self.notes.append(
+                f"cvxpy wasn't asked: it takes long for {n:,} samples (more than {LARGEST:,}); the KKT residual "
+                "decides. `force_cvxpy=True` asks it all the same"
+            )
+            return None, "not asked", None
+        support = None
+        for constraint in self.bound.problem.constraints:
+            if isinstance(constraint, SupportConstraint):
+                mask = support_mask(self.bound, constraint, x)
+                support = mask if support is None else support & mask
+                self.notes.append("cvxpy solves the problem on the support that was found, not over all supports")
+        try:
+            problem, variables = to_cvxpy(self.bound, weights, support)
+        except TranslationError as error:
+            self.notes.append(f"cvxpy wasn't asked: {error}; the KKT residual decides")
+            return None, "not asked", None
+        outcome = solve_tightly(problem, self.solver)
+        if not outcome.found:
+            self.notes.append(f"CVX gave no optimum: {outcome.status}; the KKT residual decides")
+            return None, outcome.status, None
+        values = {name: np.asarray(expression.value, float) for name, expression in variables.items()}
+        return outcome, outcome.status, self.distance(x, self.bound.layout.pack(values))
+
+    def distance(self, x: Array, other: Array) -> float:
+        """Between two points, relative; rkhs variables by their values at the training points."""
+        difference, size = 0.0, 0.0
+        for item in self.bound.problem.variables:
+            where = self.bound.layout.slices[item.name]
+            a, b = x[where], other[where]
+            if item.kind == "rkhs":
+                a, b = self.bound.gram(item.name) @ a, self.bound.gram(item.name) @ b
+            difference += float(np.sum((a - b) ** 2))
+            size += max(float(np.sum(a**2)), float(np.sum(b**2)))
+        return float(np.sqrt(difference / size)) if size > 0 else 0.0

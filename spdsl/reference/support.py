@@ -1,0 +1,79 @@
+"""Support constraints: is the support found in the set? Counted directly: entries, components, groups, edge costs.
+
+In: a `SupportConstraint` and a point. Out: complaints in sentences, and the mask of the support.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spdsl.problem import BoundProblem, SupportConstraint
+from spdsl.problem.functions import Array
+
+__all__ = ["support_complaints", "support_mask"]
+
+NOTHING = 1e-14  # relative to the largest entry: below this an entry counts as zero
+
+
+def _found(bound: BoundProblem, constraint: SupportConstraint, x: Array) -> Any:
+    entries = x[bound.layout.slices[constraint.variable]]
+    largest = float(np.max(np.abs(entries), initial=0.0))
+    return np.abs(entries) > NOTHING * largest
+
+
+def support_mask(bound: BoundProblem, constraint: SupportConstraint, x: Array) -> Any:
+    """Over the flat vector: True where entries may move (the found support, and every other variable)."""
+    mask = np.ones(bound.layout.size, dtype=bool)
+    mask[bound.layout.slices[constraint.variable]] = _found(bound, constraint, x)
+    return mask
+
+
+def support_complaints(bound: BoundProblem, constraint: SupportConstraint, x: Array) -> list[str]:
+    """Sentences on what the support of x violates; empty when it is in the set."""
+    found = np.flatnonzero(_found(bound, constraint, x))
+    options = {name: bound.evaluate(value) for name, value in constraint.options.items()}
+    name = constraint.variable
+    complaints: list[str] = []
+    if "size" in options and len(found) > int(options["size"]):
+        complaints.append(f"support({name}) has {len(found)} entries, more than size = {int(options['size'])}")
+    if constraint.kind == "groups":
+        touched = len(np.unique(_groups(options["groups"], bound, name)[found]))
+        if "count" in options and touched > int(options["count"]):
+            complaints.append(f"support({name}) touches {touched} groups, more than count = {int(options['count'])}")
+    if constraint.kind == "connected" and len(found):
+        assert constraint.graph is not None
+        components, cost = _forest(bound.data[constraint.graph], found)
+        if "components" in options and components > int(options["components"]):
+            complaints.append(
+                f"support({name}) has {components} components, more than components = {int(options['components'])}"
+            )
+        if "budget" in options and cost > float(options["budget"]) * (1 + 1e-12):
+            complaints.append(f"support({name}) needs edges of cost {cost:.6g}, above budget = {options['budget']:.6g}")
+    return complaints
+
+
+def _groups(groups: Any, bound: BoundProblem, name: str) -> Any:
+    """A group's number for each entry: given, or consecutive blocks of a length."""
+    if np.ndim(groups):
+        return np.asarray(groups).ravel()
+    size = bound.layout.slices[name].stop - bound.layout.slices[name].start
+    return np.arange(size) // int(groups)
+
+
+def _forest(graph: Any, nodes: Any) -> tuple[int, float]:
+    """Components of the induced subgraph, and the cost of its cheapest spanning forest."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+
+    place = np.full(int(graph.n_nodes), -1)
+    place[nodes] = np.arange(len(nodes))
+    ends = place[np.asarray(graph.edges)]
+    inside = (ends >= 0).all(axis=1)
+    ends, costs = ends[inside], np.asarray(graph.costs, float)[inside]
+    # A stored zero is no edge to csgraph: shift all costs, which changes no spanning forest.
+    shifted = csr_array((costs + 1.0, (ends[:, 0], ends[:, 1])), (len(nodes), len(nodes)))
+    components, _ = connected_components(shifted, directed=False)
+    tree = minimum_spanning_tree(shifted)
+    return int(components), float(tree.sum() - tree.nnz)

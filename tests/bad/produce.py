@@ -9,6 +9,7 @@ Read every change before committing it: the golden files are the specification o
 from __future__ import annotations
 
 import sys
+from functools import cache
 from pathlib import Path
 
 from spdsl.diagnostics import ModelError, Source, render
@@ -16,12 +17,21 @@ from spdsl.language import check, load_source, parse
 
 HERE = Path(__file__).resolve().parent
 
+FROM_THE_COMPILER = frozenset(
+    {
+        *("SPL320", "SPL321", "SPL322", "SPL323", "SPL324", "SPL330", "SPL331", "SPL332", "SPL333"),
+        *("SPL340", "SPL341", "SPL342"),
+    }
+)
+"""Codes that lowering raises: their tests are in tests/compiler."""
+
 
 def programs() -> list[Path]:
     """The bad programs, in order."""
     return sorted(HERE.glob("*.spl"))
 
 
+@cache
 def produce(path: Path) -> str:
     """The errors of a program, or the warnings of one that is only suspicious; empty when there are none."""
     try:

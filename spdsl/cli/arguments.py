@@ -14,6 +14,7 @@ import click
 __all__ = ["debug_option", "model_argument", "parsed_options", "parsed_pairs", "solving_options", "value_of"]
 
 CALL = re.compile(r"^([A-Za-z_]\w*)\((.*)\)$", re.DOTALL)
+KEYWORD = re.compile(r"^\s*([A-Za-z_]\w*)\s*=")
 NUMBER = re.compile(r"^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$")
 
 
@@ -110,9 +111,9 @@ def value_of(text: str) -> Any:
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     for part in _split(call[2]):
-        name, equals, value = part.partition("=")
-        if equals:
-            keywords[name.strip()] = value_of(value)
+        keyword = KEYWORD.match(part)
+        if keyword:
+            keywords[keyword[1]] = value_of(part[keyword.end() :])
         else:
             positional.append(value_of(part))
     return call[1], tuple(positional), keywords

@@ -19,7 +19,14 @@ __all__ = ["backends", "explain", "plot", "show"]
 
 @click.command()
 @model_argument
-@click.option("--format", "form", type=click.Choice(["text", "latex", "html"]), default="text", show_default=True)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "latex", "html"]),
+    default="text",
+    show_default=True,
+    help="latex is a fragment to input, html a self-contained page.",
+)
 @click.option("--out", metavar="FILE", help="Write it here instead of printing it.")
 @debug_option
 def explain(model: str, form: str, out: str | None) -> int:
@@ -107,6 +114,7 @@ def backends(name: str | None) -> int:
     """List the back ends, or the options of the one called NAME."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     from spdsl.solvers.dispatch import BACKENDS, get
 
@@ -115,14 +123,14 @@ def backends(name: str | None) -> int:
         table.add_column("back end", no_wrap=True)
         table.add_column("what it does")
         for known in BACKENDS:
-            table.add_row(known, get(known).summary)
+            table.add_row(known, Text(get(known).summary))
     else:
         table.add_column("option", no_wrap=True)
         table.add_column("default", no_wrap=True)
         table.add_column("what it does")
         for item in get(name).option_help():
             choices = f" One of: {', '.join(map(str, item.choices))}." if item.choices else ""
-            table.add_row(item.name, str(item.default), f"{item.help}{choices}")
+            table.add_row(item.name, Text(str(item.default)), Text(f"{item.help}{choices}"))
     stdout().print(table)
     return ExitCode.SOLVED
 

@@ -188,6 +188,8 @@ def path_lines(path: Path) -> list[Any]:
 
 def critical_table(path: Path) -> Any:
     """Every critical point with its cause."""
+    from rich.text import Text
+
     grid = table("critical points")
     grid.add_column("age", justify="right", no_wrap=True)
     grid.add_column("kind", no_wrap=True)
@@ -199,7 +201,7 @@ def critical_table(path: Path) -> Any:
             f"{point.age:.8g}",
             point.kind,
             f"{point.change:.2g}" if jump else "",
-            point.cause,
+            Text(point.cause),
             style="red" if jump else None,
         )
     return grid
@@ -232,12 +234,14 @@ def _solution_table(solution: Solution) -> Any:
 
 def values_table(solution: Solution) -> Any:
     """Every entry of every variable."""
+    from rich.text import Text
+
     at = "" if solution.age is None else f" at age {solution.age:.6g}"
     grid = table(f"values{at}")
     grid.add_column("entry")
     grid.add_column("value", justify="right", no_wrap=True)
     for name, value in zip(entry_names(solution.bound), solution.x, strict=True):
-        grid.add_row(name, f"{value:.8g}")
+        grid.add_row(Text(name), f"{value:.8g}")
     return grid
 
 
@@ -248,8 +252,15 @@ def table(title: str) -> Any:
     """An empty table in the one style of all."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    return Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    return Table(
+        title=Text(title) if title else None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+    )
 
 
 def _binding_lines(bound: BoundProblem) -> list[Any]:

@@ -21,6 +21,7 @@ __all__ = ["BACKENDS", "Choice", "all_choices", "check_options", "get", "pick"]
 BACKENDS: dict[str, str] = {
     "path_following": "spdsl.solvers.path_following:PathFollowing",
     "acs": "spdsl.solvers.alternate_search:AlternateSearch",
+    "comid": "spdsl.solvers.comid:Comid",
 }
 
 

@@ -139,7 +139,7 @@ CODES: dict[str, str] = {
     "SPL561": "COMID knows no divergence, loss or schedule of that name, or p is out of range",
     "SPL562": "a penalty's coefficient is negative or not finite",
     "SPL563": "the pairs given to a metric learner are malformed (shape, labels, values)",
-    "SPL564": "a metric learner would need more memory than allowed",
+    "SPL564": "a set, a bound or a regularizer has values that COMID can't take",
     "SPL511": "no support has the size and the number of pieces that are asked for",
     "SPL512": "a set of supports can't be projected onto by the method that was asked for",
     "SPL513": "an exact projection would have to try too many supports",

@@ -85,8 +85,8 @@ class Settings:
     average : str
         Which iterate is the result: the last (``none``), the mean of all (``uniform``) or the mean with weights t
         (``linear``).
-    mu_lower : float
-        The least mu (1 in eq. 4); -inf for none.
+    mu_lower, mu_upper : float
+        The least mu (1 in eq. 4) and the largest; -inf and inf for none.
     reference : bool
         Use a full eigendecomposition in every step.
     """
@@ -98,6 +98,7 @@ class Settings:
     batch: int = 1
     average: Literal["none", "uniform", "linear"] = "none"
     mu_lower: float = 1.0
+    mu_upper: float = np.inf
     reference: bool = False
 
     def __post_init__(self) -> None:
@@ -158,7 +159,7 @@ def begin(d: int, settings: Settings, mu: float = 1.0) -> MetricState:
         representation: Representation = Full.identity(settings.divergence, d)
     else:
         representation = start(settings.divergence, d, settings.penalty)
-    return MetricState(representation, max(mu, settings.mu_lower), 0, Average(d))
+    return MetricState(representation, min(max(mu, settings.mu_lower), settings.mu_upper), 0, Average(d))
 
 
 def advance(
@@ -272,4 +273,4 @@ def _slopes(pairs: PairSet, indices: np.ndarray, z: Array) -> Array:
 def _mu_step(settings: Settings, mu: float, g: float) -> float:
     if g == 0.0:
         return mu
-    return max(settings.divergence.scalar_step(mu, g), settings.mu_lower)
+    return min(max(settings.divergence.scalar_step(mu, g), settings.mu_lower), settings.mu_upper)

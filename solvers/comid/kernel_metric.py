@@ -1,10 +1,10 @@
 """Kernel MDML by the kernel PCA route: coordinates Z with Z Z' = K, on which a linear metric is the feature-space
 metric.
 
-In: points and a kernel. Out: their exact coordinates, those of new points, and a linear metric's representer matrix A
-with d^2(x, z) = (k_x - k_z)' A (k_x - k_z). Starting from M = I on Z equals explicit feature-space MDML; the paper's
-eq. 14 with M = I in coefficient space does not, so this route is taken (Kunapuli & Shavlik 2012, section 3.3,
-corrected).
+In: points and a kernel. Out: their exact coordinates, those of new points, and a linear metric's representer
+matrix A with d^2(x, z) = (k_x - k_z)' A (k_x - k_z). Starting from M = I on Z equals explicit feature-space
+MDML; the paper's eq. 14 with M = I in coefficient space does not, so this route is taken (Kunapuli & Shavlik
+2012, section 3.3, corrected).
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ class KernelMap:
 
     @staticmethod
     def fit(points: Array, kernel: str, options: Mapping[str, Any], cut: float = 1e-12) -> KernelMap:
-        """Eigendecompose the kernel matrix of `points` (n, d); eigenvalues below `cut` times the largest are dropped.
+        """Eigendecompose the kernel matrix of `points` (n, d); eigenvalues below `cut` times the largest are
+        dropped.
 
         Raises
         ------

@@ -1,0 +1,221 @@
+"""The back end `comid`: composite objective mirror descent for a metric over the PSD cone, or for a vector.
+
+In: a `BoundProblem` that passes `structure`. Out: a `Solution` after the passes asked for, with a history by pass.
+Sources: Kunapuli & Shavlik (2012) for metrics; Duchi, Shalev-Shwartz, Singer & Tewari (2010) for COMID.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from spdsl.diagnostics import SolverError
+from spdsl.problem import BoundProblem, Problem
+from spdsl.problem.functions import Array
+from spdsl.solution import History, Solution, Status
+from spdsl.solvers.comid.bind import (
+    Slopes,
+    VectorTask,
+    fixed_age,
+    metric_pairs,
+    metric_penalty,
+    scalar_bounds,
+    vector_task,
+)
+from spdsl.solvers.comid.divergences import Penalty
+from spdsl.solvers.comid.engine import MetricState, PairSet, Settings, advance, begin
+from spdsl.solvers.comid.options import ComidOptions, mirror_of, settings_of
+from spdsl.solvers.comid.structure import is_metric, metric_reasons, vector_reasons
+from spdsl.solvers.comid.vector import VectorMirror, refusal
+from spdsl.solvers.comid.vector_engine import VectorState, advance_vector, begin_vector, flat_vector
+from spdsl.solvers.protocol import BackEnd, CommonOptions
+
+__all__ = ["Comid", "ComidState"]
+
+_COMPILE_FROM = 3000  # steps from which compiling the loss's scalar kernel pays
+_HISTORY = ("iteration", "objective", "online_objective", "gradients", "seconds")
+
+
+@dataclass(frozen=True)
+class ComidState:
+    """Where a run stands; the data in it are shared, never changed."""
+
+    settings: Settings
+    slopes: Slopes
+    inner: MetricState | VectorState
+    pairs: PairSet | None = None  # of a metric
+    scale: float = 1.0
+    task: VectorTask | None = None  # of a vector
+    mirror: VectorMirror | None = None
+    passes: int = 0  # finished
+    position: int = 0  # samples seen in this pass
+    order: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=int))
+    online: float = 0.0  # sum over steps of the loss and regularizer met
+    history: tuple[tuple[float, ...], ...] = ()
+    started: float = 0.0
+    failure: str = ""
+
+
+class Comid(BackEnd[ComidState]):
+    """Composite objective mirror descent."""
+
+    name = "comid"
+    summary = (
+        "composite objective mirror descent, online, for metrics of low rank and for vectors (Kunapuli & Shavlik 2012)"
+    )
+    options = ComidOptions
+
+    def refuses(self, problem: Problem) -> list[str]:
+        return metric_reasons(problem) if is_metric(problem) else vector_reasons(problem)
+
+    def refuses_data(self, problem: BoundProblem, options: CommonOptions) -> list[str]:
+        assert isinstance(options, ComidOptions)
+        if is_metric(problem.problem):
+            return self._refuses_pairs(problem, options)
+        name, _ = mirror_of(options)
+        if name == "burg":
+            return ["its burg divergence is for metrics; a vector takes euclidean, entropic or p_norm(p)"]
+        task = vector_task(problem)
+        if options.scale != "none":
+            return ["its option `scale` is for metrics"]
+        complaint = refusal(name, task.domain, task.ridge > 0.0)
+        if complaint is None and name == "entropic" and not np.isfinite(task.domain.upper - task.domain.lower).all():
+            complaint = "its entropic map needs a box that is bounded on both sides"
+        return [complaint] if complaint else []
+
+    def _refuses_pairs(self, problem: BoundProblem, options: ComidOptions) -> list[str]:
+        penalty = metric_penalty(problem)
+        scalar = _scalar(problem.problem)
+        lower = -np.inf if scalar is None else scalar_bounds(problem, scalar)[0]
+        divergence = settings_of(options, penalty, lower, np.inf).divergence
+        if scalar is not None and divergence.name in ("von_neumann", "burg") and lower < 0.0:
+            return [f"under {divergence.name} a scalar stays positive: add a bound such as `{scalar} >= 1`"]
+        return []
+
+    def init(self, problem: BoundProblem, options: ComidOptions) -> ComidState:
+        slopes = Slopes(problem, _COMPILE_FROM - options.passes * problem.n_samples)
+        now = time.monotonic()
+        if not is_metric(problem.problem):
+            task = vector_task(problem)
+            name, p = mirror_of(options)
+            mirror = VectorMirror(name, task.domain, task.l1, task.ridge, p)
+            settings = settings_of(replace(options, divergence="squared_frobenius"), Penalty(), -np.inf, np.inf)
+            return ComidState(settings, slopes, begin_vector(task, mirror), task=task, mirror=mirror, started=now)
+        pairs = metric_pairs(problem, slopes)
+        scalar = _scalar(problem.problem)
+        lower, upper = (-np.inf, np.inf) if scalar is None else scalar_bounds(problem, scalar)
+        settings = settings_of(options, metric_penalty(problem), lower, upper)
+        scale = _median_norm(pairs.U) if options.scale == "median" else 1.0
+        if scale != 1.0:
+            pairs = replace(pairs, U=pairs.U / scale)
+        return ComidState(settings, slopes, begin(pairs.U.shape[1], settings), pairs=pairs, scale=scale, started=now)
+
+    def step(self, problem: BoundProblem, options: ComidOptions, state: ComidState) -> ComidState:
+        T = problem.n_samples
+        order = state.order
+        if state.position == 0:
+            rng = np.random.default_rng([options.seed, state.passes])
+            order = rng.permutation(T) if options.shuffle else np.arange(T)
+        chunk = order[state.position : state.position + self._chunk(state, T)]
+        try:
+            inner, online = self._advance(state, chunk, T)
+        except SolverError as error:
+            return replace(state, failure=error.diagnostics[0].message)
+        position = state.position + len(chunk)
+        state = replace(state, inner=inner, online=state.online + online, order=order, position=position)
+        if position < T:
+            return state
+        state = replace(state, position=0, passes=state.passes + 1)
+        row = (
+            float(inner.steps),
+            problem.objective(self._flat(problem, state), fixed_age(problem)),
+            state.online / (T * state.passes),
+            float(inner.gradients),
+            time.monotonic() - state.started,
+        )
+        return replace(state, history=(*state.history, row))
+
+    def _chunk(self, state: ComidState, T: int) -> int:
+        width = state.pairs.U.shape[1] if state.pairs is not None else 16
+        size = int(np.clip(100_000 // width, 64, 2048))
+        return max(size // state.settings.batch, 1) * state.settings.batch
+
+    def _advance(self, state: ComidState, chunk: np.ndarray, T: int) -> tuple[MetricState | VectorState, float]:
+        """The state after a chunk, and the sum of the objective's summands met on it."""
+        if state.pairs is None:
+            assert isinstance(state.inner, VectorState)
+            assert state.task is not None
+            assert state.mirror is not None
+            after = advance_vector(state.inner, state.task, state.mirror, state.slopes, state.settings, chunk)
+            return after, after.online - state.inner.online
+        assert isinstance(state.inner, MetricState)
+        metric, trace = advance(state.inner, state.settings, state.pairs, chunk)
+        met = float(state.slopes.values(chunk, trace.margins).sum()) * T
+        if state.settings.penalty.is_shift:
+            met += state.settings.penalty.trace * float(trace.traces.sum())
+        else:
+            met = float("nan")  # the other penalties are not followed step by step
+        return metric, met
+
+    def done(self, problem: BoundProblem, options: ComidOptions, state: ComidState) -> Status | None:
+        if state.failure:
+            return Status.DIVERGED
+        return Status.FINISHED if state.passes >= options.passes else None
+
+    def finish(self, problem: BoundProblem, options: ComidOptions, state: ComidState, status: Status) -> Solution:
+        x = self._flat(problem, state)
+        columns = np.array(state.history, dtype=float).reshape(-1, len(_HISTORY)).T
+        extra: dict[str, Any] = {}
+        statistics = {"steps": float(state.inner.steps), "gradients": float(state.inner.gradients)}
+        if state.pairs is not None:
+            extra, more = self._metric_results(problem, x)
+            statistics |= {**more, "scale": state.scale}
+        return Solution(
+            bound=problem,
+            x=x,
+            status=status,
+            objective=problem.objective(x, fixed_age(problem)),
+            backend=self.name,
+            age=fixed_age(problem),
+            message=state.failure,
+            history=History(dict(zip(_HISTORY, columns))),
+            extra=extra,
+            statistics=statistics,
+        )
+
+    def progress(self, state: ComidState) -> tuple[float, str]:
+        T = len(state.pairs) if state.pairs is not None else len(state.task.c) if state.task is not None else 1
+        share = state.position / max(T, 1)
+        words = f"objective {state.history[-1][1]:.6g}" if state.history else "first pass"
+        return (state.passes + share) / max(state.passes + 1, 1), f"pass {state.passes + 1}, {words}"
+
+    def _flat(self, problem: BoundProblem, state: ComidState) -> Array:
+        if isinstance(state.inner, VectorState):
+            assert state.task is not None
+            assert state.mirror is not None
+            return flat_vector(state.inner, state.task, state.mirror)
+        M, mu = state.inner.metric(state.settings)
+        values: dict[str, Any] = {}
+        for variable in problem.problem.variables:
+            values[variable.name] = M / state.scale**2 if variable.kind == "symmetric" else mu
+        return problem.layout.pack(values)
+
+    def _metric_results(self, problem: BoundProblem, x: Array) -> tuple[dict[str, Any], dict[str, float]]:
+        values = problem.layout.unpack(x)
+        M = next(values[v.name] for v in problem.problem.variables if v.kind == "symmetric")
+        spectrum = np.linalg.eigvalsh(M)[::-1]
+        rank = float(np.count_nonzero(spectrum > 1e-12 * max(spectrum[0], 0.0)))
+        return {"spectrum": spectrum}, {"rank": rank, "trace": float(spectrum.sum())}
+
+
+def _scalar(problem: Problem) -> str | None:
+    return next((variable.name for variable in problem.variables if variable.kind == "scalar"), None)
+
+
+def _median_norm(U: Array) -> float:
+    norms = np.sqrt(np.einsum("ij,ij->i", U, U))
+    norms = norms[norms > 0.0]
+    return float(np.median(norms)) if len(norms) else 1.0

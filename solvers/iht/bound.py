@@ -13,67 +13,76 @@ that hold whole trees of S and cross none: at most g' chains of the laminar fami
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spdsl.solvers.iht.compiled import compiled
 from spdsl.solvers.iht.growth import grow
 
 __all__ = ["dual_bound", "largest_sum"]
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
 
-@compiled
-def largest_sum(prizes, s):
+
+def largest_sum(prizes: Floats, s: int) -> float:
     """The sum of the s largest prizes."""
     n = prizes.shape[0]
-    if s >= n:
-        return prizes.sum()
-    return np.partition(prizes, n - s)[n - s :].sum()
+    return float(prizes.sum() if s >= n else np.partition(prizes, n - s)[n - s :].sum())
+
+
+def dual_bound(ends: Ints, prizes: Floats, s: int, g: int, lam: float) -> float:
+    """The bound for edge cost `lam` (any non-negative number gives a valid one)."""
+    _, dual, parent, _ = grow(ends, np.full(ends.shape[0], float(lam)), prizes, 0)
+    whole = float(prizes.sum())
+    if g == 1:
+        slackest = lam * (s - 1) + float(best_chain(dual, parent, prizes.shape[0], s))
+    else:
+        chains = np.sort(longest_chains(dual, parent))[::-1]
+        unions = np.cumsum(np.concatenate([chains, np.zeros(g)]))[:g]
+        slackest = float((lam * (s - np.arange(1, g + 1)) + unions).max())
+    # The growth adds and subtracts numbers of the size of the sum of the prizes.
+    return whole - float(dual.sum()) + slackest + 1e-12 * whole
 
 
 @compiled
-def dual_bound(ends, prizes, s, g, lam):
-    """The bound for edge cost `lam` (any non-negative number gives a valid one)."""
-    n = prizes.shape[0]
-    _, dual, parent, _ = grow(ends, np.full(ends.shape[0], lam), prizes, 0)
+def best_chain(dual, parent, n, s):
+    """The largest sum of y along a chain of sets of at least s nodes."""
     k = dual.shape[0]
     count = np.zeros(k, np.int64)
-    count[:n] = 1
     for c in range(k):
+        if c < n:
+            count[c] = 1
         if parent[c] >= 0:
             count[parent[c]] += count[c]
-    if g == 1:
-        # One chain, and only sets with room for s nodes count.
-        above = np.zeros(k)
-        best = 0.0
-        for c in range(k - 1, -1, -1):
-            above[c] = (dual[c] if count[c] >= s else 0.0) + (above[parent[c]] if parent[c] >= 0 else 0.0)
-            best = max(best, above[c])
-        slackest = lam * (s - 1) + best
-    else:
-        # The union of the g best chains: split the family into its longest paths (greedy is optimal on a tree).
-        tall = dual.copy()
-        longest = np.zeros(k)
-        starts = np.empty(k)
-        m = 0
-        for c in range(k):
-            tall[c] += longest[c]
-            if parent[c] < 0:
-                starts[m] = tall[c]
-                m += 1
-            elif tall[c] > longest[parent[c]]:
-                if longest[parent[c]] > 0:
-                    starts[m] = longest[parent[c]]
-                    m += 1
-                longest[parent[c]] = tall[c]
-            else:
-                starts[m] = tall[c]
-                m += 1
-        ranked = np.sort(starts[:m])[::-1]
-        slackest = -np.inf
-        total = 0.0
-        for pieces in range(1, g + 1):
-            if pieces <= m:
-                total += ranked[pieces - 1]
-            slackest = max(slackest, lam * (s - pieces) + total)
-    bound = prizes.sum() - dual.sum() + slackest
-    # The growth adds and subtracts numbers of the size of the sum of the prizes.
-    return bound + 1e-12 * prizes.sum()
+    above = np.zeros(k)
+    best = 0.0
+    for c in range(k - 1, -1, -1):
+        if count[c] >= s:
+            above[c] = dual[c]
+        if parent[c] >= 0:
+            above[c] += above[parent[c]]
+        best = max(best, above[c])
+    return best
+
+
+@compiled
+def longest_chains(dual, parent):
+    """The family split into longest paths: the union of the g best chains is the g longest (greedy is optimal)."""
+    k = dual.shape[0]
+    longest = np.zeros(k)
+    paths = np.empty(2 * k)
+    m = 0
+    for c in range(k):
+        tall = dual[c] + longest[c]
+        u = parent[c]
+        if u < 0:
+            paths[m] = tall
+            m += 1
+        elif tall > longest[u]:
+            paths[m] = longest[u]
+            m += 1
+            longest[u] = tall
+        else:
+            paths[m] = tall
+            m += 1
+    return paths[:m]

@@ -52,10 +52,9 @@ def forest_support(graph: Graph, prizes: NDArray[np.float64], s: int, g: int) ->
 
     nodes = np.arange(graph.p, dtype=np.int32)
     left, right = (np.ascontiguousarray(graph.edges[:, side]) for side in (0, 1))
-    keep = np.ones(graph.p, dtype=bool)
+    keep = np.ones(graph.p, dtype=np.bool_)
     price = graph.costs[graph.edge_of]
-    _, support = solve_forest(graph.indptr, graph.neighbours, price, prizes, nodes, left, right, keep, 0.0, s, g, 0.0)
-    return np.asarray(support, dtype=np.int32)
+    return solve_forest(graph, price, prizes, nodes, left, right, keep, 0.0, s, g, 0.0).support
 
 
 def connected_sets(graph: Graph, s: int, limit: int = LIMIT) -> NDArray[np.int32]:

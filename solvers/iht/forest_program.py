@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from spdsl.solvers.iht.compiled import compiled
+from spdsl.solvers.iht.tree_program import NOTHING, Floats, Ints
 
 __all__ = ["best_forest", "forest_space"]
 
@@ -64,29 +65,10 @@ def child_tables(slab, at, wide, g, toll, best, joined):
 
 
 @compiled
-def best_forest(parent, prizes, tolls, s, g):
-    """The best s nodes that form at most g connected pieces of a forest.
-
-    Parameters
-    ----------
-    parent : int array (n,)
-        Parents as positions, -1 at a root; depth first, parents before children.
-    prizes : float array (n,)
-        By position; any sign.
-    tolls : float array (n,)
-        What the edge to the parent takes off the sum when both its ends are chosen.
-    s, g : int
-        Wanted size and largest number of pieces, at least 1.
-
-    Returns
-    -------
-    curve : float array (s + 1,)
-        Best sum for each size, -inf where there is none.
-    chosen : int array
-        Positions of a best set with s nodes; empty when there is none.
-    """
+def tabulate_forest(parent, prizes, tolls, s, g, space):
+    """Fill the tables of every node, after each of its children; row j of a table holds the sets of j pieces."""
     n = parent.shape[0]
-    slab = np.full(forest_space(parent, s, g), -np.inf)
+    slab = np.full(space, -np.inf)
     final = np.empty(n + 1, np.int64)
     width = np.empty(n + 1, np.int32)
     before = np.empty(n, np.int64)
@@ -123,7 +105,14 @@ def best_forest(parent, prizes, tolls, s, g):
         final[u], width[u] = used, wide
         after[v], after_width[v] = used, wide
         used += 2 * (g + 1) * wide
-    # The answer.
+    return slab, final, width, before, before_width, after, after_width, older, youngest
+
+
+@compiled
+def best_forest_by_size(tables, s, g):
+    """The best sum for every size, and the number of pieces of the best set of s nodes (-1: none)."""
+    slab, final, width = tables[0], tables[1], tables[2]
+    n = final.shape[0] - 1
     curve = np.full(s + 1, -np.inf)
     wide = width[n]
     pieces = -1
@@ -134,9 +123,17 @@ def best_forest(parent, prizes, tolls, s, g):
                 curve[k] = value
                 if k == s:
                     pieces = j
-    if pieces < 0:
-        return curve, np.empty(0, np.int32)
-    # Walk back: a node is asked for a set of k nodes in j pieces, with it or without it.
+    return curve, pieces
+
+
+@compiled
+def walk_back_forest(tables, tolls, pieces, s, g):
+    """The positions of the set of s nodes in `pieces` pieces that the virtual root's table stands for."""
+    slab, final, width, before, before_width, after, after_width, older, youngest = tables
+    n = final.shape[0] - 1
+    best = np.empty((g + 1, s + 1))
+    joined = np.empty((g + 1, s + 1))
+    # A node is asked for a set of k nodes in j pieces, with it or without it.
     out = np.empty(s, np.int32)
     count = 0
     node = np.empty(n + 1, np.int32)
@@ -181,4 +178,30 @@ def best_forest(parent, prizes, tolls, s, g):
                 if found:
                     break
             c = older[c]
-    return curve, out[:count]
+    return out[:count].copy()
+
+
+def best_forest(parent: Ints, prizes: Floats, tolls: Floats, s: int, g: int) -> tuple[Floats, Ints]:
+    """The best s nodes that form at most g connected pieces of a forest.
+
+    Parameters
+    ----------
+    parent : int array (n,)
+        Parents as positions, -1 at a root; depth first, parents before children.
+    prizes : float array (n,)
+        By position; any sign.
+    tolls : float array (n,)
+        What the edge to the parent takes off the sum when both its ends are chosen.
+    s, g : int
+        Wanted size and largest number of pieces, at least 1.
+
+    Returns
+    -------
+    curve : float array (s + 1,)
+        Best sum for each size, -inf where there is none.
+    chosen : int array
+        Positions of a best set with s nodes; empty when there is none.
+    """
+    tables = tabulate_forest(parent, prizes, tolls, s, g, forest_space(parent, s, g))
+    curve, pieces = best_forest_by_size(tables, s, g)
+    return curve, NOTHING if pieces < 0 else walk_back_forest(tables, tolls, pieces, s, g)

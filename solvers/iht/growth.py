@@ -209,4 +209,4 @@ def grow(ends, costs, prizes, target):
     for i in range(waiting):
         c = queue[i]
         dual[c] = max(last - born[c], 0.0)
-    return merges[:count].copy(), dual[:clusters].copy(), parent[:clusters].copy(), active[:clusters].copy()
+    return merges[:count], dual[:clusters], parent[:clusters], active[:clusters]

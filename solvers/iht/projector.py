@@ -7,7 +7,8 @@ vector and starts from its last support, and the one-shot functions `project`, `
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from spdsl.diagnostics import Diagnostic, UsageError
 from spdsl.solvers.iht.graph import Graph
 from spdsl.solvers.iht.projection import Projection, scaled_prizes
+
+if TYPE_CHECKING:
+    from spdsl.solvers.iht.search import Search
 
 __all__ = ["EFFORTS", "Effort", "GraphProjector", "head", "project", "size_targeted", "tail"]
 
@@ -64,13 +68,8 @@ class GraphProjector:
         self.effort, self.restart = effort, max(1, int(restart))
         self.budget = None if budget is None or (graph.unit_costs and budget >= size - 1) else float(budget)
         self._sub, self._nodes = eligible_part(graph, self.size, self.components)
-        self._price = self._sub.costs[self._sub.edge_of]
-        self._anchors = anchors(self._sub, self.components)
         self._last: Nodes | None = None
         self._calls = 0
-        from spdsl.solvers.iht.tree_building import workspace
-
-        self._space = workspace(self._sub.p)
 
     def reset(self) -> None:
         """Forget the last support."""
@@ -123,73 +122,36 @@ class GraphProjector:
             return affordable_support(self, prizes)
         return self.unbounded(prizes, self.size, self.components, 0.0)
 
+    @cached_property
+    def _searches(self) -> dict[tuple[int, int], Search]:
+        return {}
+
+    def _over(self, s: int, g: int) -> Search:
+        """The search for s nodes in g pieces (a budget may ask for fewer than `size`)."""
+        if (s, g) not in self._searches:
+            from spdsl.solvers.iht.search import Search
+
+            self._searches[s, g] = Search(self._sub, anchors(self._sub, self.components), s, g)
+        return self._searches[s, g]
+
     def unbounded(self, prizes: Array, s: int, g: int, mu: float) -> Nodes:
         """The search with edges at mu times their cost and no budget."""
         if self.effort == "exact" and mu == 0.0:
             from spdsl.solvers.iht.exact import exact_support
 
             return exact_support(self._sub, prizes, s, g)
-        from spdsl.solvers.iht.search import search_cold
-
-        graph = self._sub
-        support: Nodes = search_cold(
-            graph.indptr,
-            graph.neighbours,
-            self._price,
-            graph.edges,
-            graph.costs,
-            prizes,
-            self._anchors,
-            s,
-            g,
-            mu,
-            EFFORTS.index(self.effort),
-            self._space,
-        )[1]
-        return support
+        return self._over(s, g).cold(prizes, min(EFFORTS.index(self.effort), 2), mu).support
 
     def _near(self, prizes: Array) -> Nodes:
         if self.budget is not None:
             return self._search(prizes)
-        from spdsl.solvers.iht.search import search_warm
-
         assert self._last is not None
-        graph = self._sub
-        support: Nodes = search_warm(
-            graph.indptr,
-            graph.neighbours,
-            self._price,
-            prizes,
-            self._last,
-            self.size,
-            self.components,
-            EFFORTS.index(self.effort),
-            self._space,
-        )[1]
-        return support
+        return self._over(self.size, self.components).warm(prizes, self._last, EFFORTS.index(self.effort)).support
 
     def _slope(self, prizes: Array) -> float:
         """Marginal energy of the last node, from a fast search."""
-        from spdsl.solvers.iht.search import search_cold
-
-        graph = self._sub
-        curve = search_cold(
-            graph.indptr,
-            graph.neighbours,
-            self._price,
-            graph.edges,
-            graph.costs,
-            prizes,
-            self._anchors,
-            self.size,
-            self.components,
-            0.0,
-            0,
-            self._space,
-        )[0]
-        s = self.size
-        rise = curve[s] - curve[s - 1]
-        return float(rise) if np.isfinite(rise) else float(curve[s]) / s
+        found = self._over(self.size, self.components).cold(prizes, 0)
+        return found.slope if np.isfinite(found.slope) else found.value / self.size
 
 
 def project(

@@ -22,7 +22,8 @@ __all__ = ["forest_rows", "prune"]
 def forest_rows(n, ends, edges):
     """Rows of the forest with the given edges: start, neighbour, edge."""
     start = np.zeros(n + 1, np.int32)
-    for e in edges:
+    for i in range(edges.shape[0]):
+        e = edges[i]
         start[ends[e, 0] + 1] += 1
         start[ends[e, 1] + 1] += 1
     for v in range(n):
@@ -30,7 +31,8 @@ def forest_rows(n, ends, edges):
     fill = start[:n].copy()
     beside = np.empty(max(2 * edges.shape[0], 1), np.int32)
     through = np.empty(max(2 * edges.shape[0], 1), np.int32)
-    for e in edges:
+    for i in range(edges.shape[0]):
+        e = edges[i]
         for side in range(2):
             u, v = ends[e, side], ends[e, 1 - side]
             beside[fill[u]] = v
@@ -79,7 +81,9 @@ def prune(ends, costs, prizes, merges, trees, weight):
                     order[count] = v
                     count += 1
         number += 1
-    gain = weight * prizes
+    gain = np.empty(n)
+    for v in range(n):
+        gain[v] = weight * prizes[v]
     for i in range(n - 1, -1, -1):
         v = order[i]
         if above[v] >= 0:
@@ -91,14 +95,17 @@ def prune(ends, costs, prizes, merges, trees, weight):
         v = order[i]
         if best[tree[v]] < 0 or gain[v] > gain[best[tree[v]]]:
             best[tree[v]] = v
-    ranking = np.argsort(-gain[best], kind="mergesort")
     taken = np.zeros(n, np.bool_)
     nodes = np.empty(n, np.int32)
     edges = np.empty(n, np.int32)
     k = 0
     m = 0
-    for r in range(min(trees, number)):
-        root = best[ranking[r]]
+    for _ in range(min(trees, number)):
+        root = -1
+        for t in range(number):
+            v = best[t]
+            if not taken[v] and (root < 0 or gain[v] > gain[root]):
+                root = v
         if gain[root] <= 0:
             break
         taken[root] = True
@@ -114,4 +121,4 @@ def prune(ends, costs, prizes, merges, trees, weight):
             k += 1
             edges[m] = by[v]
             m += 1
-    return nodes[:k].copy(), edges[:m].copy()
+    return nodes[:k], edges[:m]

@@ -11,24 +11,93 @@ the support found so far, by true or blurred prizes. The energy never falls from
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from numpy.typing import NDArray
 
 from spdsl.solvers.iht.compiled import compiled
 from spdsl.solvers.iht.forest_program import best_forest, forest_space
+from spdsl.solvers.iht.graph import Graph
 from spdsl.solvers.iht.growth import grow
-from spdsl.solvers.iht.tree_building import grow_cells, plant_support, strip_leaves
-from spdsl.solvers.iht.tree_program import best_subtree
+from spdsl.solvers.iht.tree_building import (
+    Workspace,
+    grow_cells,
+    link_cells,
+    plant_support,
+    sources_of,
+    strip_leaves,
+    workspace,
+)
+from spdsl.solvers.iht.tree_program import NOTHING, Floats, Ints, best_subtree
 
-__all__ = ["around", "from_cells", "from_growth", "search_cold", "search_warm", "solve_forest"]
+__all__ = ["Found", "Search", "solve_forest"]
 
 HOP = 1e-3  # length of an edge between two nodes that lack nothing, in units of lam: fewer nodes win ties
 STRIP = 0.3  # leaves below this share of the marginal prize can't pay for themselves
 FOREST_LIMIT = 1 << 26  # numbers that the program over pieces may keep (512 MB)
 
 
+@dataclass(frozen=True)
+class Found:
+    """A support (empty when there was none) and the best sums by size in the forest that it comes from."""
+
+    curve: Floats
+    support: Ints
+
+    @property
+    def value(self) -> float:
+        """What the support captures, tolls taken off; -inf when there is none."""
+        return float(self.curve[-1]) if self.support.size else -np.inf
+
+    @property
+    def slope(self) -> float:
+        """What the last node adds; NaN where unknown."""
+        return float(self.curve[-1] - self.curve[-2])
+
+
+def solve_forest(
+    graph: Graph,
+    price: Floats,
+    prizes: Floats,
+    nodes: Ints,
+    left: Ints,
+    right: Ints,
+    keep: NDArray[np.bool_],
+    threshold: float,
+    s: int,
+    g: int,
+    mu: float,
+) -> Found:
+    """Strip a forest of hopeless leaves and solve it exactly; strip less when too little is left.
+
+    Parameters
+    ----------
+    nodes : int array (k,)
+        The forest's nodes; `left`, `right` and `keep` speak of positions in it.
+    mu : float
+        An edge between two chosen nodes costs mu times its price.
+    """
+    local = prizes[nodes]
+    while True:
+        order, parent = strip_leaves(local, keep, left, right, threshold)
+        if order.size >= s:
+            own = local[order]
+            tolls = edge_tolls(graph.indptr, graph.neighbours, price, nodes, order, parent, mu)
+            if g == 1 or forest_space(parent, s, g) > FOREST_LIMIT:
+                curve, chosen = best_subtree(parent, own, tolls, s)
+            else:
+                curve, chosen = best_forest(parent, own, tolls, s, g)
+            if chosen.size:
+                return Found(curve, nodes[order[chosen]])
+        if threshold <= 0.0:
+            return Found(np.full(s + 1, -np.inf), NOTHING)
+        threshold = 0.0
+
+
 @compiled
 def edge_tolls(indptr, neighbours, price, nodes, order, parent, mu):
-    """mu times the cost of each position's edge to its parent."""
+    """mu times the price of each position's edge to its parent."""
     tolls = np.zeros(order.shape[0])
     if mu > 0.0:
         for i in range(order.shape[0]):
@@ -42,163 +111,126 @@ def edge_tolls(indptr, neighbours, price, nodes, order, parent, mu):
 
 
 @compiled
-def solve_forest(indptr, neighbours, price, prizes, nodes, left, right, keep, threshold, s, g, mu):
-    """Strip a forest of hopeless leaves and solve it exactly; strip less when too little is left.
-
-    Returns
-    -------
-    curve : float array (s + 1,)
-    support : int array
-        Empty when the forest has no s nodes in g trees.
-    """
-    local = prizes[nodes]
-    curve = np.full(s + 1, -np.inf)
-    chosen = np.empty(0, np.int32)
-    order = np.empty(0, np.int32)
-    while True:
-        order, parent = strip_leaves(local, keep, left, right, threshold)
-        if order.shape[0] >= s:
-            tolls = edge_tolls(indptr, neighbours, price, nodes, order, parent, mu)
-            if g == 1:
-                curve, chosen = best_subtree(parent, local[order], tolls, s)
-            elif forest_space(parent, s, g) <= FOREST_LIMIT:
-                curve, chosen = best_forest(parent, local[order], tolls, s, g)
-            else:
-                curve, chosen = best_subtree(parent, local[order], tolls, s)
-        if chosen.shape[0] > 0 or threshold <= 0.0:
-            break
-        threshold = 0.0
-    return curve, nodes[order[chosen]]
-
-
-@compiled
-def from_cells(indptr, neighbours, price, prizes, lam, anchors, s, g, mu, ws):
-    """Solve the forest of cells around the prizes of at least `lam` (and around the anchors)."""
-    p = prizes.shape[0]
-    sources = np.empty(p, np.int32)
-    count = 0
-    for v in range(p):
-        if prizes[v] >= lam:
-            sources[count] = v
-            ws.cell[v] = count
-            count += 1
-    for i in range(anchors.shape[0]):
-        v = anchors[i]
-        if ws.cell[v] < 0:
-            sources[count] = v
-            ws.cell[v] = count
-            count += 1
-    step = HOP * lam + mu * price
-    nodes, left, right = grow_cells(indptr, neighbours, step, prizes, lam, sources[:count], p, 0.0, 0, ws)
-    keep = np.zeros(nodes.shape[0], np.bool_)
-    return solve_forest(indptr, neighbours, price, prizes, nodes, left, right, keep, STRIP * lam, s, g, mu)
-
-
-@compiled
-def around(indptr, neighbours, price, prizes, support, lam, limit, level, salt, s, g, mu, ws):
-    """Solve a forest that spans `support` and reaches out from it to at most `limit` nodes in all."""
-    step = HOP * lam + mu * price
-    plant_support(indptr, neighbours, prizes, support, level, salt, ws)
-    nodes, left, right = grow_cells(indptr, neighbours, step, prizes, lam, support, limit, level, salt, ws)
+def inside_of(nodes, support, ws):
+    """Which nodes belong to the support; clears the support's marks in the workspace."""
+    inside = ws[5]
     keep = np.empty(nodes.shape[0], np.bool_)
     for i in range(nodes.shape[0]):
-        keep[i] = ws.inside[nodes[i]]
+        keep[i] = inside[nodes[i]]
     for i in range(support.shape[0]):
-        ws.inside[support[i]] = False
-    return solve_forest(indptr, neighbours, price, prizes, nodes, left, right, keep, STRIP * lam, s, g, mu)
+        inside[support[i]] = False
+    return keep
 
 
-@compiled
-def from_growth(indptr, neighbours, price, ends, costs, prizes, slope, factor, s, g, mu):
-    """Solve the forest of a growth run whose edges cost `factor` times the slope of the size-energy curve."""
-    p = prizes.shape[0]
-    merges, _, _, _ = grow(ends, factor * slope + mu * costs, prizes, g)
-    left = np.empty(merges.shape[0], np.int32)
-    right = np.empty(merges.shape[0], np.int32)
-    for i in range(merges.shape[0]):
-        left[i] = ends[merges[i], 0]
-        right[i] = ends[merges[i], 1]
-    nodes = np.arange(p).astype(np.int32)
-    keep = np.zeros(p, np.bool_)
-    return solve_forest(indptr, neighbours, price, prizes, nodes, left, right, keep, STRIP * slope, s, g, mu)
+class Search:
+    """Searches over one graph, with the workspace that they share.
+
+    Parameters
+    ----------
+    graph : Graph
+    anchors : int array
+        Nodes that are sources whatever their prizes: one of each component that must not be missed.
+    s, g : int
+        Size and largest number of pieces.
+    """
+
+    def __init__(self, graph: Graph, anchors: Ints, s: int, g: int) -> None:
+        self.graph, self.anchors, self.s, self.g = graph, anchors, s, g
+        self.price = graph.costs[graph.edge_of]
+        self.space: Workspace = workspace(graph.p)
+        self.near = min(graph.p, 4 * s + 64)
+        self.nodes = np.arange(graph.p, dtype=np.int32)
+        self.nothing_kept = np.zeros(graph.p, dtype=np.bool_)
+
+    def cold(self, prizes: Floats, effort: int, mu: float = 0.0) -> Found:
+        """A support from nothing. Effort 0: cells; 1: and a growth; 2: and more growths and blurred trees."""
+        lam = marginal_prize(prizes, self.s)
+        found = self.from_cells(prizes, lam, mu)
+        if effort == 0:
+            return self.rounds(prizes, found, lam, self.near, 0.0, 2, mu)
+        found = self.rounds(prizes, found, lam, self.graph.p, 0.0, 2, mu)
+        for factor in (2.0,) if effort == 1 else (2.0, 1.8, 1.5):
+            slope = found.slope if np.isfinite(found.slope) and found.slope > 0 else lam
+            other = self.from_growth(prizes, slope, factor, mu)
+            if other.support.size:
+                other = self.rounds(prizes, other, lam, self.graph.p, 0.0, 2, mu)
+                if effort == 2:
+                    other = self.rounds(prizes, other, lam, self.graph.p, 1.0, 4, mu)
+                if other.value > found.value:
+                    found = other
+        return self.rounds(prizes, found, lam, self.near, 2.0, 3 if effort == 1 else 12, mu)
+
+    def warm(self, prizes: Floats, last: Ints, effort: int) -> Found:
+        """A support near the last one."""
+        lam = marginal_prize(prizes, self.s)
+        found = self.around(prizes, last, lam, self.near, 0.0, 0, 0.0)
+        if effort == 0:
+            return found
+        return self.rounds(prizes, found, lam, self.near, 1.0, 1 if effort == 1 else 4, 0.0)
+
+    def rounds(self, prizes: Floats, found: Found, lam: float, limit: int, level: float, most: int, mu: float) -> Found:
+        """Search around the support up to `most` times; without blur a round that brings nothing is the last."""
+        for r in range(most):
+            other = self.around(prizes, found.support, lam, limit, level, r + 1, mu)
+            if other.value > found.value:
+                found = other
+            elif level == 0.0:
+                break
+        return found
+
+    # -- the three sources of forests ------------------------------------------------------------------------------
+
+    def from_cells(self, prizes: Floats, lam: float, mu: float = 0.0) -> Found:
+        """Solve the forest of cells around the prizes of at least `lam` and around the anchors."""
+        sources = sources_of(prizes, lam, self.anchors, self.space)
+        nodes, left, right = self._forest(prizes, lam, sources, self.graph.p, 0.0, 0, mu)
+        return self._solve(prizes, nodes, left, right, self.nothing_kept[: nodes.size], STRIP * lam, mu)
+
+    def around(
+        self, prizes: Floats, support: Ints, lam: float, limit: int, level: float, salt: int, mu: float = 0.0
+    ) -> Found:
+        """Solve a forest that spans `support` and reaches out from it to at most `limit` nodes in all."""
+        graph = self.graph
+        plant_support(graph.indptr, graph.neighbours, prizes, support, level, salt, self.space)
+        nodes, left, right = self._forest(prizes, lam, support, limit, level, salt, mu)
+        keep = inside_of(nodes, support, self.space)
+        return self._solve(prizes, nodes, left, right, keep, STRIP * lam, mu)
+
+    def from_growth(self, prizes: Floats, slope: float, factor: float, mu: float = 0.0) -> Found:
+        """Solve the forest of a growth run whose edges cost `factor` times the slope of the size-energy curve."""
+        graph = self.graph
+        costs = np.full(len(graph.edges), factor * slope) + mu * graph.costs
+        merges = grow(graph.edges, costs, prizes, self.g)[0]
+        ends = graph.edges[merges]
+        left, right = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+        return self._solve(prizes, self.nodes, left, right, self.nothing_kept, STRIP * slope, mu)
+
+    def _forest(
+        self, prizes: Floats, lam: float, sources: Ints, limit: int, level: float, salt: int, mu: float
+    ) -> tuple[Ints, Ints, Ints]:
+        graph, space = self.graph, self.space
+        rows = (graph.indptr, graph.neighbours, self.price, mu, HOP * lam, prizes, lam)
+        nodes = grow_cells(*rows, sources, limit, level, salt, space)
+        left, right = link_cells(*rows, nodes, level, salt, space)
+        return nodes, left, right
+
+    def _solve(
+        self,
+        prizes: Floats,
+        nodes: Ints,
+        left: Ints,
+        right: Ints,
+        keep: NDArray[np.bool_],
+        threshold: float,
+        mu: float,
+    ) -> Found:
+        return solve_forest(self.graph, self.price, prizes, nodes, left, right, keep, threshold, self.s, self.g, mu)
 
 
-@compiled
-def marginal_prize(prizes, s):
+def marginal_prize(prizes: Floats, s: int) -> float:
     """The s-th largest prize; the smallest positive one when fewer are positive; 1 when none is."""
-    n = prizes.shape[0]
-    lam = np.partition(prizes, n - s)[n - s]
+    lam = float(np.partition(prizes, prizes.size - s)[prizes.size - s])
     if lam > 0.0:
         return lam
-    lam = np.inf
-    for v in range(n):
-        if 0.0 < prizes[v] < lam:
-            lam = prizes[v]
-    return lam if lam < np.inf else 1.0
-
-
-@compiled
-def rounds(indptr, neighbours, price, prizes, curve, support, lam, limit, level, first, most, patience, s, g, mu, ws):
-    """Search around the support again and again until `patience` rounds brought nothing."""
-    idle = 0
-    for r in range(most):
-        blur = level if r >= first else 0.0
-        new_curve, new_support = around(
-            indptr, neighbours, price, prizes, support, lam, limit, blur, r + 1, s, g, mu, ws
-        )
-        if new_support.shape[0] == s and new_curve[s] > curve[s]:
-            curve, support = new_curve, new_support
-            idle = 0
-        else:
-            idle += 1
-            # Without blur the same support gives the same forest again.
-            if idle >= patience or level == 0.0:
-                break
-    return curve, support
-
-
-@compiled
-def search_cold(indptr, neighbours, price, ends, costs, prizes, anchors, s, g, mu, effort, ws):
-    """A support from nothing. Effort 0: cells; 1: and a growth; 2: and more growths and blurred trees.
-
-    Returns
-    -------
-    curve : float array (s + 1,)
-        Best energies by size in the last forest that was solved.
-    support : int array (s,)
-    """
-    p = prizes.shape[0]
-    lam = marginal_prize(prizes, s)
-    curve, support = from_cells(indptr, neighbours, price, prizes, lam, anchors, s, g, mu, ws)
-    near = min(p, 4 * s + 64)
-    if effort == 0:
-        return rounds(indptr, neighbours, price, prizes, curve, support, lam, near, 0.0, 1, 2, 1, s, g, mu, ws)
-    curve, support = rounds(indptr, neighbours, price, prizes, curve, support, lam, p, 0.0, 2, 2, 1, s, g, mu, ws)
-    for attempt in range(1 if effort == 1 else 3):
-        slope = curve[s] - curve[s - 1]
-        if not (np.isfinite(slope) and slope > 0.0):
-            slope = lam
-        factor = 2.0 if attempt == 0 else (1.8 if attempt == 1 else 1.5)
-        new_curve, new_support = from_growth(indptr, neighbours, price, ends, costs, prizes, slope, factor, s, g, mu)
-        if new_support.shape[0] == s:
-            most = 2 if effort == 1 else 6
-            new_curve, new_support = rounds(
-                indptr, neighbours, price, prizes, new_curve, new_support, lam, p, 1.0, 2, most, 2, s, g, mu, ws
-            )
-            if new_curve[s] > curve[s]:
-                curve, support = new_curve, new_support
-    most = 3 if effort == 1 else 12
-    return rounds(indptr, neighbours, price, prizes, curve, support, lam, near, 2.0, 0, most, most, s, g, mu, ws)
-
-
-@compiled
-def search_warm(indptr, neighbours, price, prizes, last, s, g, effort, ws):
-    """A support near the last one."""
-    p = prizes.shape[0]
-    lam = marginal_prize(prizes, s)
-    near = min(p, 4 * s + 64)
-    curve, support = around(indptr, neighbours, price, prizes, last, lam, near, 0.0, 0, s, g, 0.0, ws)
-    if effort == 0:
-        return curve, support
-    most = 1 if effort == 1 else 4
-    return rounds(indptr, neighbours, price, prizes, curve, support, lam, near, 1.0, 1, most, 2, s, g, 0.0, ws)
+    positive = prizes[prizes > 0]
+    return float(positive.min()) if positive.size else 1.0

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from spdsl.solvers.iht.compiled import compiled
 from spdsl.solvers.iht.queues import find, push, sift_down
 
-__all__ = ["Workspace", "grow_cells", "plant_support", "strip_leaves", "workspace"]
+__all__ = ["Workspace", "grow_cells", "link_cells", "plant_support", "sources_of", "strip_leaves", "workspace"]
 
 
 class Workspace(NamedTuple):
@@ -114,22 +114,46 @@ def plant_support(indptr, neighbours, prizes, support, level, salt, ws):
 
 
 @compiled
-def grow_cells(indptr, neighbours, step, prizes, lam, sources, limit, level, salt, ws):
-    """Grow shortest-path cells around the sources over at most `limit` nodes, and link the cells.
+def sources_of(prizes, lam, anchors, ws):
+    """Make the nodes with prizes of at least `lam`, and the anchors, the sources: each a cell of its own."""
+    cell = ws[4]
+    sources = np.empty(prizes.shape[0], np.int32)
+    count = 0
+    for v in range(prizes.shape[0]):
+        if prizes[v] >= lam:
+            sources[count] = v
+            cell[v] = count
+            count += 1
+    for i in range(anchors.shape[0]):
+        v = anchors[i]
+        if cell[v] < 0:
+            sources[count] = v
+            cell[v] = count
+            count += 1
+    return sources[:count]
+
+
+@compiled
+def lack(prizes, lam, node, level, salt):
+    """Half of what a node's prize lacks to `lam`: what entering or leaving it costs."""
+    return 0.5 * max(lam - blurred(prizes[node], node, level, salt), 0.0)
+
+
+@compiled
+def grow_cells(indptr, neighbours, price, mu, hop, prizes, lam, sources, limit, level, salt, ws):
+    """Grow shortest-path cells around the sources over at most `limit` nodes.
 
     Parameters
     ----------
-    step : float array (2 m,)
-        Length of each half-edge beside what its ends' prizes lack.
+    price : float array (2 m,)
+        Cost of each half-edge; its length is ``hop + mu * price`` beside what its ends lack.
     sources : int array
         Nodes whose `link` and `cell` are set in the workspace.
 
     Returns
     -------
     nodes : int array (k,)
-        The nodes reached, nearest first.
-    left, right : int arrays
-        The forest's edges, by position in `nodes`.
+        The nodes reached, nearest first. The workspace keeps their keys, links, cells and (in `place`) local numbers.
     """
     key, place, done, link, cell, _, items, reached = ws
     count = 0
@@ -148,15 +172,15 @@ def grow_cells(indptr, neighbours, step, prizes, lam, sources, limit, level, sal
         done[u] = True
         reached[count] = u
         count += 1
-        half = 0.5 * max(lam - blurred(prizes[u], u, level, salt), 0.0)
-        base = key[u] + half
+        base = key[u] + hop + lack(prizes, lam, u, level, salt)
         for a in range(indptr[u], indptr[u + 1]):
             v = neighbours[a]
             if done[v]:
                 continue
-            if base + step[a] >= key[v]:
+            k = base + mu * price[a]
+            if k >= key[v]:
                 continue
-            k = base + step[a] + 0.5 * max(lam - blurred(prizes[v], v, level, salt), 0.0)
+            k += lack(prizes, lam, v, level, salt)
             if k < key[v]:
                 key[v] = k
                 link[v] = u
@@ -169,54 +193,74 @@ def grow_cells(indptr, neighbours, step, prizes, lam, sources, limit, level, sal
         place[v] = -1
         link[v] = -1
         cell[v] = -1
-    cells = 0
+    nodes = np.empty(count, np.int32)
     for i in range(count):
+        nodes[i] = reached[i]
         place[reached[i]] = i
-        cells = max(cells, cell[reached[i]] + 1)
+    return nodes
+
+
+@compiled
+def link_cells(indptr, neighbours, price, mu, hop, prizes, lam, nodes, level, salt, ws):
+    """The forest of the shortest paths inside the cells and of a minimum spanning tree between them.
+
+    Returns
+    -------
+    left, right : int arrays
+        Its edges, by position in `nodes`. The workspace is left clean.
+    """
+    key, place, done, link, cell, _, _, _ = ws
+    count = nodes.shape[0]
     left = np.empty(count, np.int32)
     right = np.empty(count, np.int32)
     edges = 0
+    cells = 0
     for i in range(count):
-        u = reached[i]
+        u = nodes[i]
+        cells = max(cells, cell[u] + 1)
         if link[u] >= 0:
             left[edges] = place[link[u]]
             right[edges] = i
             edges += 1
     if cells > 1:
+        most = 0
+        for i in range(count):
+            most += indptr[nodes[i] + 1] - indptr[nodes[i]]
+        lengths = np.empty(most)
+        near = np.empty(most, np.int32)
+        far = np.empty(most, np.int32)
+        queue = np.empty(most, np.int32)
+        where = np.empty(most, np.int32)
         borders = 0
         for i in range(count):
-            u = reached[i]
+            u = nodes[i]
+            base = key[u] + hop + lack(prizes, lam, u, level, salt)
             for a in range(indptr[u], indptr[u + 1]):
                 v = neighbours[a]
                 if u < v and done[v] and cell[u] != cell[v]:
+                    lengths[borders] = base + key[v] + mu * price[a] + lack(prizes, lam, v, level, salt)
+                    near[borders] = u
+                    far[borders] = v
+                    queue[borders] = borders
+                    where[borders] = borders
                     borders += 1
-        lengths = np.empty(borders)
-        near = np.empty(borders, np.int32)
-        far = np.empty(borders, np.int32)
-        at = 0
-        for i in range(count):
-            u = reached[i]
-            half = 0.5 * max(lam - blurred(prizes[u], u, level, salt), 0.0)
-            for a in range(indptr[u], indptr[u + 1]):
-                v = neighbours[a]
-                if u < v and done[v] and cell[u] != cell[v]:
-                    lack = max(lam - blurred(prizes[v], v, level, salt), 0.0)
-                    lengths[at] = key[u] + key[v] + step[a] + half + 0.5 * lack
-                    near[at] = u
-                    far[at] = v
-                    at += 1
+        for at in range(borders // 2 - 1, -1, -1):
+            sift_down(lengths, queue, where, borders, at)
         leader = np.arange(cells)
-        ranking = np.argsort(lengths, kind="mergesort")
-        for i in range(borders):
-            b = ranking[i]
+        while borders > 0 and cells > 1:
+            b = queue[0]
+            borders -= 1
+            if borders > 0:
+                queue[0] = queue[borders]
+                sift_down(lengths, queue, where, borders, 0)
             x = find(leader, cell[near[b]])
             y = find(leader, cell[far[b]])
             if x != y:
                 leader[x] = y
+                cells -= 1
                 left[edges] = place[near[b]]
                 right[edges] = place[far[b]]
                 edges += 1
-    nodes = reached[:count].copy()
     for i in range(count):
         u = nodes[i]
         key[u] = np.inf
@@ -224,7 +268,7 @@ def grow_cells(indptr, neighbours, step, prizes, lam, sources, limit, level, sal
         done[u] = False
         link[u] = -1
         cell[u] = -1
-    return nodes, left[:edges].copy(), right[:edges].copy()
+    return left[:edges], right[:edges]
 
 
 @compiled
@@ -303,4 +347,4 @@ def strip_leaves(prizes, keep, left, right, threshold):
                     stack[depth], above[depth] = v, count
                     depth += 1
             count += 1
-    return order[:count].copy(), parent[:count].copy()
+    return order[:count], parent[:count]

@@ -12,11 +12,15 @@ keeps nothing finds the best root, and a second one runs on that root's own subt
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spdsl.solvers.iht.compiled import compiled
 
 __all__ = ["best_subtree", "merge"]
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+NOTHING: Ints = np.empty(0, dtype=np.int32)
 SLAB_LIMIT = 1 << 23  # doubles kept for walking back in one pass (64 MB)
 
 
@@ -24,8 +28,10 @@ SLAB_LIMIT = 1 << 23  # doubles kept for walking back in one pass (64 MB)
 def merge(a, b, toll, out):
     """out[k] = max over i + j = k, i >= 1, of a[i] + (b[j] - toll), or a[k] when the child is left out."""
     na, nb, no = a.shape[0], b.shape[0], out.shape[0]
-    out[:na] = a
-    out[na:] = -np.inf
+    for k in range(na):
+        out[k] = a[k]
+    for k in range(na, no):
+        out[k] = -np.inf
     if nb <= na:
         for j in range(1, nb):
             value = b[j] - toll
@@ -141,6 +147,7 @@ def scan(parent, prizes, tolls, s):
     best_root = -1
     stack = np.empty(2 * n + 2 * s + 4)
     scratch = np.empty(s + 1)
+    merged = np.empty(s + 1)
     pending = np.full(n, -1, np.int64)  # where a node's unfinished table starts on the stack
     width = np.zeros(n, np.int32)
     top = 0
@@ -169,11 +176,12 @@ def scan(parent, prizes, tolls, s):
             own = 2
         else:
             target, own = pending[u], width[u]
-            scratch[:own] = stack[target : target + own]
+            for k in range(own):
+                scratch[k] = stack[target + k]
         new = min(own + wide - 1, s + 1)
-        merged = np.empty(new)
-        merge(scratch[:own], stack[at : at + wide], tolls[v], merged)
-        stack[target : target + new] = merged
+        merge(scratch[:own], stack[at : at + wide], tolls[v], merged[:new])
+        for k in range(new):
+            stack[target + k] = merged[k]
         pending[u], width[u] = target, new
         top = target + new
     return curve, best_root
@@ -203,7 +211,22 @@ def below(parent, root, s):
 
 
 @compiled
-def best_subtree(parent, prizes, tolls, s):
+def best_by_size(tables, s):
+    """The best sum for every size, and the root of the best set of s nodes (-1: none)."""
+    slab, final, width = tables[0], tables[1], tables[2]
+    curve = np.full(s + 1, -np.inf)
+    curve[0] = 0.0
+    root = -1
+    for v in range(final.shape[0]):
+        if width[v] > s and slab[final[v] + s] > curve[s]:
+            root = v
+        for k in range(1, width[v]):
+            if slab[final[v] + k] > curve[k]:
+                curve[k] = slab[final[v] + k]
+    return curve, root
+
+
+def best_subtree(parent: Ints, prizes: Floats, tolls: Floats, s: int) -> tuple[Floats, Ints]:
     """The best connected subtree with s nodes of a forest.
 
     Parameters
@@ -228,21 +251,11 @@ def best_subtree(parent, prizes, tolls, s):
     if space > SLAB_LIMIT:
         curve, root = scan(parent, prizes, tolls, s)
         if root < 0:
-            return curve, np.empty(0, np.int32)
+            return curve, NOTHING
         positions, links = below(parent, root, s)
-        tables = tabulate(links, prizes[positions], tolls[positions], s, table_space(links, s))
-        return curve, positions[walk_back(tables, tolls[positions], 0, s)]
+        tolls = tolls[positions]
+        tables = tabulate(links, prizes[positions], tolls, s, table_space(links, s))
+        return curve, positions[walk_back(tables, tolls, 0, s)]
     tables = tabulate(parent, prizes, tolls, s, space)
-    slab, final, width = tables[0], tables[1], tables[2]
-    curve = np.full(s + 1, -np.inf)
-    curve[0] = 0.0
-    root = -1
-    for v in range(parent.shape[0]):
-        if width[v] > s and slab[final[v] + s] > curve[s]:
-            root = v
-        for k in range(1, width[v]):
-            if slab[final[v] + k] > curve[k]:
-                curve[k] = slab[final[v] + k]
-    if root < 0:
-        return curve, np.empty(0, np.int32)
-    return curve, walk_back(tables, tolls, root, s)
+    curve, root = best_by_size(tables, s)
+    return curve, NOTHING if root < 0 else walk_back(tables, tolls, root, s)

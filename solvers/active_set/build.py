@@ -1,0 +1,197 @@
+"""Compiles a `BoundProblem` into a `System`, and says in sentences what it can't take.
+
+In: a problem (structure only, for refusals) or a bound problem. Out: reasons, or the system.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from spdsl.problem import (
+    AffineConstraint,
+    BoundProblem,
+    LinearTerm,
+    Problem,
+    ScalarFunction,
+    Separable,
+)
+from spdsl.problem.functions import Array
+from spdsl.solvers.active_set.coordinates import CoordinateBlock, Coordinates, box_kernel
+from spdsl.solvers.active_set.rows import RowBlock
+from spdsl.solvers.active_set.system import System, dense
+from spdsl.solvers.active_set.weighting import FixedWeights, IntArray, SelfPacedWeights
+
+__all__ = ["build", "refusals"]
+
+
+def refusals(problem: Problem) -> list[str]:
+    """Why a problem's parts don't fit a `System`; empty when they do."""
+    reasons: list[str] = []
+    for variable in problem.variables:
+        if variable.kind in ("rkhs", "symmetric"):
+            reasons.append(f"`{variable.name}` is {variable.kind}, and only scalars, vectors and matrices are taken")
+    if problem.loss is None:
+        reasons.append("the model has no loss")
+    elif len(problem.loss.predictors) != 1 or problem.loss.function.kernel is None:
+        reasons.append("the loss couples several predictors")
+    for item in problem.regularizers:
+        if isinstance(item, Separable):
+            if item.function.kernel is None:
+                reasons.append("a regularizer couples several predictors")
+        elif not isinstance(item, LinearTerm):
+            reasons.append(f"the regularizer {_name(item)} is not a sum over rows")
+    for constraint in problem.constraints:
+        if not isinstance(constraint, AffineConstraint):
+            reasons.append(f"the constraint `{constraint.text or _name(constraint)}` is not affine")
+        elif not all(term.kind in ("identity", "ones") for term in constraint.predictor.terms):
+            reasons.append(f"the constraint `{constraint.text}` is not a bound on single entries")
+        elif constraint.relation != "<=":
+            reasons.append(f"the constraint `{constraint.text}` is an equation")
+    return reasons
+
+
+def _name(item: object) -> str:
+    return type(item).__name__
+
+
+def build(bound: BoundProblem, self_paced: bool = True) -> System:
+    """The system of a bound problem.
+
+    Parameters
+    ----------
+    self_paced : bool
+        Weigh the samples by v*; otherwise all by 1.
+    """
+    problem = bound.problem
+    assert problem.loss is not None
+    assert problem.loss.function.kernel is not None
+    A, c = bound.design(problem.loss.predictors[0])
+    p = bound.layout.size
+    A, c = _tall(A, c, bound.n_samples)
+    weighting = (
+        SelfPacedWeights(bound)
+        if self_paced and problem.self_paced is not None
+        else FixedWeights(np.ones(bound.n_samples))
+    )
+    function = problem.loss.function
+    loss = RowBlock(A, c, function.kernel, bound.parameters_of(function), 1.0, weighting)  # type: ignore[arg-type]
+    parts = _Parts(p)
+    for item in problem.regularizers:
+        if isinstance(item, LinearTerm):
+            B, d = bound.design(item.predictor)
+            coefficient = float(bound.evaluate(item.coefficient))
+            parts.q += coefficient * np.asarray(B.sum(axis=0)).ravel()
+            parts.constant += coefficient * float(d.sum())
+        else:
+            assert isinstance(item, Separable)
+            parts.add_separable(bound, item)
+    for constraint in problem.constraints:
+        assert isinstance(constraint, AffineConstraint)
+        parts.add_bound(*bound.design(constraint.predictor))
+    size = abs(A).max(axis=0)
+    size = np.asarray(size.toarray() if hasattr(size, "toarray") else size, float).ravel()
+    scale = loss.scale / np.where(size > 0.0, size, loss.scale)
+    coordinates = Coordinates(p, parts.coordinate_blocks, scale)
+    pinned = _dependent_columns([loss, *parts.blocks], coordinates, parts.Q)
+    return System([loss, *parts.blocks], coordinates, parts.Q, parts.q, pinned, parts.constant)
+
+
+def _tall(A: Any, c: Array, n: int) -> tuple[Any, Array]:
+    """A design of one row stands for all samples when the loss varies by its parameters only."""
+    if A.shape[0] == n:
+        return A, c
+    return np.broadcast_to(dense(A), (n, A.shape[1])).copy(), np.broadcast_to(c, (n,)).copy()
+
+
+class _Parts:
+    """Collects regularizers and bounds: constant quadratics apart, single entries apart, the rest as row blocks."""
+
+    def __init__(self, p: int) -> None:
+        self.p = p
+        self.blocks: list[RowBlock] = []
+        self.coordinate_blocks: list[CoordinateBlock] = []
+        self.Q: Array | None = None
+        self.q = np.zeros(p)
+        self.constant = 0.0
+
+    def add_separable(self, bound: BoundProblem, item: Separable) -> None:
+        coefficient = float(bound.evaluate(item.coefficient))
+        if coefficient == 0.0:
+            return
+        B, d = bound.design(item.predictor)
+        theta = bound.parameters_of(item.function)
+        assert item.function.kernel is not None
+        if item.function.is_quadratic:
+            self._add_quadratic(B, d, item.function, theta, coefficient)
+            return
+        entries = _single_entries(B)
+        if entries is None:
+            self.blocks.append(RowBlock(B, d, item.function.kernel, theta, coefficient))
+            return
+        rows, index, a = entries
+        if rows.size:
+            theta = tuple(t[rows] if np.ndim(t) else t for t in theta)
+            factor = np.full(rows.size, coefficient)
+            self.coordinate_blocks.append(
+                CoordinateBlock(index, a, d[rows], item.function.kernel, theta, factor)
+            )
+
+    def _add_quadratic(
+        self, B: Any, d: Array, function: ScalarFunction, theta: tuple[Any, ...], coefficient: float
+    ) -> None:
+        kernel = function.kernel
+        assert kernel is not None
+        zero = np.zeros(d.shape[0])
+        with np.errstate(all="ignore"):
+            bend = coefficient * np.broadcast_to(kernel.curvature(0, zero, *theta), zero.shape)
+            slope = coefficient * np.broadcast_to(kernel.slope(0, zero, *theta), zero.shape)
+        if self.Q is None:
+            self.Q = np.zeros((self.p, self.p))
+        if hasattr(B, "tocsr"):
+            import scipy.sparse
+
+            self.Q += np.asarray((B.T @ (scipy.sparse.diags_array(bend) @ B)).toarray())
+        else:
+            self.Q += B.T @ (bend[:, None] * B)
+        self.q += B.T @ (slope + bend * d)
+
+    def add_bound(self, B: Any, d: Array) -> None:
+        """B x + d <= 0 row by row, each row on one entry: -(a x_j + d) >= 0."""
+        entries = _single_entries(B)
+        assert entries is not None
+        rows, index, a = entries
+        self.coordinate_blocks.append(
+            CoordinateBlock(index, -a, -d[rows], box_kernel(), (), np.ones(rows.size))
+        )
+
+
+def _single_entries(B: Any) -> tuple[IntArray, IntArray, Array] | None:
+    """(rows, columns, values) when every row of B has at most one entry, else None."""
+    import scipy.sparse
+
+    sparse = scipy.sparse.csr_array(B)
+    sparse.eliminate_zeros()
+    counts = np.diff(sparse.indptr)
+    if counts.max(initial=0) > 1:
+        return None
+    rows = np.flatnonzero(counts)
+    return rows, np.asarray(sparse.indices, np.int64), np.asarray(sparse.data, float)
+
+
+def _dependent_columns(blocks: list[RowBlock], coordinates: Coordinates, Q: Array | None) -> IntArray:
+    """Columns that depend on others and that no coordinate function or quadratic bends: these can stay where they are."""
+    candidates = np.flatnonzero(~coordinates.touched)
+    if Q is not None:
+        candidates = candidates[~np.any(Q[candidates] != 0.0, axis=1)]
+    if candidates.size == 0:
+        return candidates
+    from scipy.linalg import qr
+
+    stack = np.vstack([dense(block.A[:, candidates]) for block in blocks])
+    norms = np.linalg.norm(stack, axis=0)
+    R, pivots = qr(stack / np.where(norms > 0.0, norms, 1.0), mode="r", pivoting=True)
+    diagonal = np.abs(np.diag(R))
+    rank = int((diagonal > 1e-11).sum())
+    return np.sort(candidates[pivots[rank:]])

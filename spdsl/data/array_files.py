@@ -98,23 +98,33 @@ def read_npz(path: Path, complaints: Complaints) -> Arrays | None:
     if path.stat().st_size == 0:
         complaints.add("SPL403", "the file is empty", path.name)
         return None
-    try:
-        archive = np.load(path, allow_pickle=False)
-        keys = list(archive.files)
-    except (ValueError, zipfile.BadZipFile, OSError, EOFError, AttributeError) as error:
-        what = "it is a single array; name it .npy" if isinstance(error, AttributeError) else str(error)
+    if not zipfile.is_zipfile(path):
+        single = path.read_bytes()[:6] == b"\x93NUMPY"
+        what = "it is a single array; name it .npy" if single else "it isn't a zip file, or was cut short"
         complaints.add("SPL424", f"the file is no readable NPZ archive: {what}", path.name)
+        return None
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            keys = list(archive.files)
+    except (ValueError, zipfile.BadZipFile, OSError, EOFError) as error:
+        complaints.add("SPL424", f"the file is no readable NPZ archive: {error}", path.name)
         return None
     if not keys:
         complaints.add("SPL403", "the archive has no arrays", path.name)
         return None
-    loaders: dict[str, Callable[[], Any]] = {key: partial(archive.__getitem__, key) for key in keys}
-    _join_sparse(path, archive, keys, loaders)
-    _join_graphs(path.name, archive, keys, loaders)
+    loaders: dict[str, Callable[[], Any]] = {key: partial(_member, path, key) for key in keys}
+    _join_sparse(path, keys, loaders)
+    _join_graphs(path, keys, loaders)
     return Arrays(path.name, loaders, path.name.partition(".")[0], complaints=complaints)
 
 
-def _join_sparse(path: Path, archive: Any, keys: Iterable[str], loaders: dict[str, Callable[[], Any]]) -> None:
+def _member(path: Path, key: str) -> Any:
+    """One array of an archive; the file is closed again."""
+    with np.load(path, allow_pickle=False) as archive:
+        return archive[key]
+
+
+def _join_sparse(path: Path, keys: Iterable[str], loaders: dict[str, Callable[[], Any]]) -> None:
     """data/indices/indptr/shape, bare or behind a prefix such as ``X_``, as one CSR matrix."""
     keys = set(keys)
     if "format" in keys and "shape" in keys:
@@ -133,18 +143,18 @@ def _join_sparse(path: Path, archive: Any, keys: Iterable[str], loaders: dict[st
             loaders.pop(part, None)
         name = prefix.rstrip("_./") or SPARSE
         shape = prefix + "shape" if prefix + "shape" in keys else None
-        loaders[name] = partial(_csr, archive, parts, shape)
+        loaders[name] = partial(_csr, path, parts, shape)
 
 
-def _csr(archive: Any, parts: list[str], shape: str | None) -> Any:
+def _csr(path: Path, parts: list[str], shape: str | None) -> Any:
     import scipy.sparse
 
-    data, indices, indptr = (archive[part] for part in parts)
-    size = None if shape is None else tuple(int(length) for length in archive[shape])
+    data, indices, indptr = (_member(path, part) for part in parts)
+    size = None if shape is None else tuple(int(length) for length in _member(path, shape))
     return scipy.sparse.csr_array((data, indices, indptr), shape=cast(Any, size))
 
 
-def _join_graphs(source: str, archive: Any, keys: Iterable[str], loaders: dict[str, Callable[[], Any]]) -> None:
+def _join_graphs(path: Path, keys: Iterable[str], loaders: dict[str, Callable[[], Any]]) -> None:
     """``edges`` (and ``costs``, ``n_nodes``), bare or behind a prefix such as ``G_``, as one graph."""
     keys = set(keys)
     for key in sorted(keys):
@@ -155,15 +165,15 @@ def _join_graphs(source: str, archive: Any, keys: Iterable[str], loaders: dict[s
             loaders.pop(prefix + part, None)
         loaders.pop(key)
         name = prefix.rstrip("_./") or GRAPH
-        loaders[name] = partial(_graph, archive, keys, prefix, source)
+        loaders[name] = partial(_graph, path, keys, prefix)
 
 
-def _graph(archive: Any, keys: set[str], prefix: str, source: str) -> Any:
-    ids = archive[prefix + "edges"]
+def _graph(path: Path, keys: set[str], prefix: str) -> Any:
+    ids = _member(path, prefix + "edges")
     if ids.ndim != 2 or ids.shape[1] not in (2, 3) or ids.dtype.kind not in "iuf":
         return ids
-    costs = archive[prefix + "costs"] if prefix + "costs" in keys else None
+    costs = _member(path, prefix + "costs") if prefix + "costs" in keys else None
     if ids.shape[1] == 3:
         ids, costs = ids[:, :2], ids[:, 2]
-    n_nodes = int(archive[prefix + "n_nodes"]) if prefix + "n_nodes" in keys else None
-    return EdgeList(ids.astype(np.int64), None, costs, source, n_nodes=n_nodes)
+    n_nodes = int(_member(path, prefix + "n_nodes")) if prefix + "n_nodes" in keys else None
+    return EdgeList(ids.astype(np.int64), None, costs, path.name, n_nodes=n_nodes)

@@ -88,7 +88,7 @@ def convert(
         return None
     if declaration.kind == "graph":
         if isinstance(value, str):
-            value = graph_from_text(value)
+            value = graph_from_text(value) or value
         graph = to_graph(value, spot, complaints, n_nodes, node_names)
         return None if graph is None else Converted(graph)
     if declaration.kind == "labels":

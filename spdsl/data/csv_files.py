@@ -20,7 +20,7 @@ import numpy as np
 
 from spdsl.data.complaints import Complaints, counted
 from spdsl.data.tables import SHOWN, Column, Fault, Table
-from spdsl.data.text_files import UnreadableError, head_of, open_binary, open_text, records
+from spdsl.data.text_files import HEAD, UnreadableError, head_of, open_binary, open_text, records
 
 __all__ = ["MISSING", "detect_delimiter", "is_number", "read_csv"]
 
@@ -40,10 +40,10 @@ def read_csv(path: Path, complaints: Complaints, delimiter: str | None = "") -> 
         return None
     try:
         with open_text(path, complaints) as text:
-            sample = text.read(1 << 16)
-        if delimiter == "":
-            delimiter = detect_delimiter(sample)
-        first = list(itertools.islice(records(io.StringIO(sample), delimiter), SAMPLE))
+            if delimiter == "":
+                delimiter = detect_delimiter(text.read(HEAD))
+        with open_text(path, complaints) as text:
+            first = list(itertools.islice(records(text, delimiter), SAMPLE))
         header = _header(first[:2], path.name, complaints)
         if header is None:
             return None
@@ -59,10 +59,10 @@ def read_csv(path: Path, complaints: Complaints, delimiter: str | None = "") -> 
 
 def detect_delimiter(sample: str) -> str | None:
     """The one of ``, ; tab |`` that splits the first lines most evenly, or None for white space."""
-    lines = sample.splitlines()[: SAMPLE + 1]
-    if len(lines) > SAMPLE:
-        lines = lines[:SAMPLE]
-    text = "\n".join(line for line in lines if line.strip())
+    lines = sample.splitlines()
+    if len(sample) == HEAD and len(lines) > 1:
+        lines.pop()  # cut short
+    text = "\n".join([line for line in lines if line.strip()][:SAMPLE])
     best, most = "", 1
     for candidate in (",", ";", "\t", "|"):
         lengths = [len(record) for _, record in records(io.StringIO(text), candidate)]

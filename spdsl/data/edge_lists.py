@@ -14,7 +14,7 @@ import numpy as np
 from spdsl.data.complaints import Complaints, counted
 from spdsl.data.csv_files import detect_delimiter, is_number
 from spdsl.data.graphs import EdgeList
-from spdsl.data.text_files import UnreadableError, head_of, open_text, records
+from spdsl.data.text_files import HEAD, UnreadableError, head_of, open_text, records
 
 __all__ = ["looks_like_edges", "read_edge_list"]
 
@@ -26,14 +26,15 @@ ENDS = (
     {"tail", "head"},
     {"src", "dst"},
     {"node1", "node2"},
-    {"a", "b"},
 )
 
 
 def looks_like_edges(head: bytes) -> bool:
     """Is it ``u,v[,cost]``: named so by its header, or without a header and with two whole numbers or names first?"""
     sample = head.decode("utf-8", "replace").removeprefix("\ufeff")
-    rows = [cells for _, cells in itertools.islice(records(io.StringIO(sample), detect_delimiter(sample)), 25)]
+    rows = [
+        cells for _, cells in itertools.islice(records(io.StringIO(sample, newline=""), detect_delimiter(sample)), 25)
+    ]
     if len(rows) > 2:
         rows = rows[: max(2, len(rows) - 1)]
     if not rows or any(len(cells) not in (2, 3) for cells in rows):
@@ -49,7 +50,7 @@ def read_edge_list(path: Path, complaints: Complaints, first_id: int = 0) -> Edg
         return None
     try:
         with open_text(path, complaints) as text:
-            sample = text.read(1 << 16)
+            sample = text.read(HEAD)
         delimiter = detect_delimiter(sample)
         with open_text(path, complaints) as text:
             rows = list(records(text, delimiter))
@@ -66,7 +67,7 @@ def read_edge_list(path: Path, complaints: Complaints, first_id: int = 0) -> Edg
 def _is_header(rows: list[list[str]]) -> bool:
     """Known names of the ends, a cost that is no number, or text above whole numbers."""
     first = [cell.strip() for cell in rows[0]]
-    if {cell.lower() for cell in first[:2]} in ENDS:
+    if {cell.lower() for cell in first[:2]} in ENDS and not is_number(first[-1]):
         return True
     if len(first) == 3 and not is_number(first[2]):
         return True

@@ -57,7 +57,7 @@ def read_svmlight(path: Path, complaints: Complaints) -> SparseSamples | None:
         X, y = load_svmlight_file(str(path), dtype=np.float64)
     except (ValueError, OverflowError, OSError, EOFError):
         X = y = None
-    if X is not None and len(y) and np.isfinite(X.data).all() and np.isfinite(y).all() and X.shape[1]:
+    if X is not None and len(y) and np.isfinite(X.data).all() and np.isfinite(y).all() and X.nnz:
         return SparseSamples(path.name, X, y, stem)
     try:
         found = _read_by_line(path, complaints)

@@ -17,7 +17,7 @@ from typing import IO, Any, TextIO
 from spdsl.data.complaints import Complaints
 from spdsl.diagnostics import nearest_name
 
-__all__ = ["UnreadableError", "complain_of_missing_file", "head_of", "open_binary", "open_text", "records"]
+__all__ = ["HEAD", "UnreadableError", "complain_of_missing_file", "head_of", "open_binary", "open_text", "records"]
 
 HEAD = 1 << 16
 LONGEST_CELL = 1 << 24

@@ -40,10 +40,14 @@ from spdsl.language.tree import (
     VariableDeclaration,
 )
 
-__all__ = ["DEEPENING", "Actions"]
+__all__ = ["DEEPENING", "Actions", "Run"]
 
 DEEPENING = frozenset({"unary", "power", "transpose", "call", "piecewise", "chain"})
 """The actions whose node is one level deeper than its children (`chain` only when it makes a `Chain`)."""
+
+
+class Run(list[Any]):
+    """Operands and the operator tokens between them, while a chain or a comparison grows."""
 
 
 class Actions:
@@ -66,24 +70,23 @@ class Actions:
         child[0].append(child[2])
         return child[0]  # type: ignore[no-any-return]
 
-    def run_start(self, child: list[Any], start: int, end: int) -> list[Any]:
-        return [child[0]]
+    def run_first(self, child: list[Any], start: int, end: int) -> Run:
+        return Run(child)
 
-    def run_first(self, child: list[Any], start: int, end: int) -> list[Any]:
-        return child
-
-    def run_next(self, child: list[Any], start: int, end: int) -> list[Any]:
+    def run_next(self, child: list[Any], start: int, end: int) -> Run:
         run = child[0]
+        if type(run) is not Run:
+            return Run(child)
         run.append(child[1])
         run.append(child[2])
-        return run  # type: ignore[no-any-return]
+        return run
 
     # --- expressions ---
 
     def chain(self, child: list[Any], start: int, end: int) -> Expression:
         run = child[0]
-        if len(run) == 1:
-            return run[0]  # type: ignore[no-any-return]
+        if type(run) is not Run:
+            return run  # type: ignore[no-any-return]
         operators = tuple([token.text for token in run[1::2]])
         return Chain(tuple(run[::2]), operators, span=Span(self.source, start, end))
 

@@ -41,8 +41,10 @@ from spdsl.language.types import Curvature, Kind, Sign, Type
 
 __all__ = ["MAXIMUM_NODES", "Elaborator", "Typed"]
 
-MAXIMUM_NODES = 200_000
-"""The most nodes that one model may have after `define`s are expanded."""
+_NUMERIC = frozenset({Kind.SCALAR, Kind.VECTOR, Kind.MATRIX, Kind.LABELS, Kind.SYMMETRIC})
+
+MAXIMUM_NODES = 100_000
+"""The most nodes that the `define`s of a model may unfold to."""
 
 Typed = tuple[Expression, Type | None]
 
@@ -99,9 +101,10 @@ class Elaborator:
 
     def numeric(self, node: Expression, scope: Scope | None = None) -> Typed:
         """An expression that one can calculate with: no graph, no function, no text."""
-        made, type_ = self._elaborate(node, scope or self.scope)
-        if type_ is None:
-            return made, None
+        typed = self._elaborate(node, scope or self.scope)
+        made, type_ = typed
+        if type_ is None or type_.kind in _NUMERIC:
+            return typed
         if type_.kind is Kind.GRAPH:
             help_ = "a graph is used in `support(w) in connected(G, size = 10)`"
             self.error("SPL215", f"`{shown(node)}` is a graph: one can't calculate with it", node.span, "", help_)
@@ -111,11 +114,9 @@ class Elaborator:
             helps = (f"evaluate it: `{shown(node)}({points})`", f"or take its norm: `norm({shown(node)})`")
             self.error("SPL228", f"`{shown(node)}` is a function, not a vector", node.span, "", *helps)
             return made, None
-        if type_.kind is Kind.SUPPORT:
-            help_ = "write `support(w) in sparse(10)` in `subject to`"
-            self.error("SPL227", "`support` can only stand to the left of `in`", node.span, "", help_)
-            return made, None
-        return made, type_
+        help_ = "write `support(w) in sparse(10)` in `subject to`"
+        self.error("SPL227", "`support` can only stand to the left of `in`", node.span, "", help_)
+        return made, None
 
     def error(
         self, code: str, message: str, span: Span, label: str = "", *helps: str, related: Sequence[Related] = ()
@@ -138,19 +139,19 @@ class Elaborator:
     # --- the walk ---
 
     def _elaborate(self, node: Expression, scope: Scope) -> Typed:
-        self._nodes += 1
-        if self._depth >= MAXIMUM_DEPTH + 1 or self._nodes > MAXIMUM_NODES:
+        if self._calls:
+            self._nodes += 1
+        if self._depth > MAXIMUM_DEPTH or self._nodes > MAXIMUM_NODES:
             self._too_large(node)
             return node, None
         self._depth += 1
-        try:
-            return _HANDLERS[type(node)](self, node, scope)
-        finally:
-            self._depth -= 1
+        typed = _HANDLERS[type(node)](self, node, scope)
+        self._depth -= 1
+        return typed
 
     def _too_large(self, node: Expression) -> None:
         span = self._calls[0][1] if self._calls else node.span
-        if self._depth >= MAXIMUM_DEPTH + 1:
+        if self._depth > MAXIMUM_DEPTH:
             message = f"the `define`s used here unfold to an expression nested more than {MAXIMUM_DEPTH} deep"
         else:
             message = f"the `define`s of this model unfold to more than {MAXIMUM_NODES:,} operations"

@@ -33,9 +33,20 @@ def format_model(tree: Model) -> str:
 class _Row:
     """One line of the output: its text, and the comment at its end."""
 
-    def __init__(self, text: str, comment: str = "") -> None:
+    def __init__(self, text: str) -> None:
         self.text = text
-        self.comment = comment
+        self.comment = ""
+
+
+class _Words:
+    """A row under way; its words are joined at the end, for rows may have many thousands."""
+
+    def __init__(self, head: str) -> None:
+        self.head = head
+        self.words: list[str] = []
+
+    def row(self) -> _Row:
+        return _Row((self.head + "".join(self.words)).rstrip())
 
 
 class _Formatter:
@@ -115,28 +126,25 @@ class _Formatter:
 
     def _statement(self, line: Line, head: str, block: Block, width: int) -> None:
         tokens = line.tokens
-        row = _Row(head)
+        row = _Words(head)
         previous: Token | None = None
         for index, token in enumerate(tokens):
             if previous is not None:
                 row = self._broken(row, previous, token)
-            following = tokens[index + 1] if index + 1 < len(tokens) else None
-            if previous is not None and row.text.strip():
-                row.text += self._space(tokens, index, width, block)
-            row.text += _shown(token)
-            if index == 0 and width and following is not None:
-                row.text = row.text.ljust(len(_INDENT) + width)
+                if row.words:
+                    row.words.append(self._space(tokens, index, width, block))
+            word = _shown(token)
+            row.words.append(word.ljust(width) if index == 0 and len(tokens) > 1 else word)
             previous = token
-        self.rows.append(row)
+        self.rows.append(row.row())
         self.end = tokens[-1].end
 
-    def _broken(self, row: _Row, previous: Token, token: Token) -> _Row:
+    def _broken(self, row: _Words, previous: Token, token: Token) -> _Words:
         """The row that the token goes to: a new one where the user broke the line or wrote a comment."""
         gap = self.source.text[previous.end : token.start]
         if "\n" not in gap or (previous.kind in STATEMENT_KINDS and "#" not in gap):
             return row
-        row.text = row.text.rstrip()
-        self.rows.append(row)
+        self.rows.append(row.row())
         self.end = previous.end
         while self.next_comment < len(self.comments) and self.comments[self.next_comment].span.start < token.start:
             comment = self.comments[self.next_comment]
@@ -147,7 +155,7 @@ class _Formatter:
             else:
                 self.rows[-1].comment = comment.text
             self.end = comment.span.end
-        return _Row(_CONTINUED)
+        return _Words(_CONTINUED)
 
     def _space(self, tokens: list[Token], index: int, width: int, block: Block) -> str:
         """What stands between a token and the one before it."""

@@ -54,19 +54,25 @@ _WORD = r"[^\W\d¹²³⁰⁴-⁹ᵀ][^\W¹²³⁰⁴-⁹ᵀ]*"
 
 @lru_cache(maxsize=1)
 def _scanner() -> re.Pattern[str]:
+    """One pattern with a group for each kind of token; what is most frequent is tried first."""
     signs = sorted((sign for sign in FOREIGN_SIGNS if len(sign) > 1), key=len, reverse=True)
-    groups = [
-        ("_SPACE", r"[ \t\f\u00a0\u2000-\u200a\u202f\u3000]+"),
-        (NEWLINE, r"\n"),
-        ("_COMMENT", r"#[^\n]*"),
-        (SEMICOLON, ";"),
-        ("_FOREIGN", "|".join(re.escape(sign) for sign in signs)),
-    ]
-    for name, pattern in tables().patterns:
-        # A name must not end inside a word that goes on with letters of another script.
-        groups.append((name, rf"(?:{pattern})(?![^\W¹²³⁰⁴-⁹ᵀ])" if name == "NAME" else pattern))
-    groups += [("_WORD", _WORD), ("_OTHER", ".")]
-    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in groups))
+    patterns = dict(tables().patterns)
+    # A name must not end inside a word that goes on with letters of another script.
+    patterns["NAME"] = rf"(?:{patterns['NAME']})(?![^\W¹²³⁰⁴-⁹ᵀ])"
+    first = {name: patterns.pop(name) for name in ("ASSUME_CONVEX", "SUBJECT_TO", "NAME")}
+    groups = {
+        **first,
+        "_SPACE": r"[ \t\f\u00a0\u2000-\u200a\u202f\u3000]+",
+        "NUMBER": patterns.pop("NUMBER"),
+        NEWLINE: r"\n",
+        "_COMMENT": r"#[^\n]*",
+        SEMICOLON: ";",
+        "_FOREIGN": "|".join(re.escape(sign) for sign in signs),
+        **patterns,
+        "_WORD": _WORD,
+        "_OTHER": ".",
+    }
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in groups.items()))
 
 
 def lex(source: Source, complaints: Complaints) -> Lexed:

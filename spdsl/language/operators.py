@@ -57,16 +57,18 @@ def signed(operator: str, type_: Type) -> Type:
 
 def join(types: Sequence[Type], kind: Kind, shape: tuple[Dimension, ...], curvature: Curvature, sign: Sign) -> Type:
     """A type that depends on all that its parts depend on."""
-    return Type(
-        kind,
-        shape,
-        curvature,
-        sign,
-        frozenset().union(*[t.variables for t in types]),
-        frozenset().union(*[t.data for t in types]),
-        frozenset().union(*[t.parameters for t in types]),
-        frozenset().union(*[t.sizes for t in types]),
-    )
+    variables, data, parameters, sizes = types[0].variables, types[0].data, types[0].parameters, types[0].sizes
+    for type_ in types:
+        # Most nodes bring nothing new: keep the sets that are there.
+        if not type_.variables <= variables:
+            variables |= type_.variables
+        if not type_.data <= data:
+            data |= type_.data
+        if not type_.parameters <= parameters:
+            parameters |= type_.parameters
+        if not type_.sizes <= sizes:
+            sizes |= type_.sizes
+    return Type(kind, shape, curvature, sign, variables, data, parameters, sizes)
 
 
 def kind_of(types: Sequence[Type], shape: tuple[Dimension, ...]) -> Kind:

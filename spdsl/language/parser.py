@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from spdsl.diagnostics import Diagnostic, Source, Span
-from spdsl.language.actions import DEEPENING, Actions
+from spdsl.language.actions import DEEPENING, Actions, Run
 from spdsl.language.complaints import Complaints
 from spdsl.language.layout import Block, Line, blocks
 from spdsl.language.lexer import Token, lex
@@ -92,6 +92,7 @@ class _Driver:
         self.source = source
         self.complaints = complaints
         self.tables: Tables = tables()
+        self.passed: dict[tuple[int, int, str], int] = {}
         actions = Actions(source, complaints)
         # By rule: origin, length, the action or None, whether its node is one level deeper, and only if it is one.
         self.rules: list[tuple[str, int, Callable[..., Any] | None, bool, bool]] = [
@@ -133,10 +134,11 @@ class _Driver:
                 origin, length, make, deepens, is_chain = rules[-1 - action]
                 if length == 1:
                     # Most reductions pass one child on: no need to touch the offsets.
-                    stack[-1] = states[stack[-2]][origin]
                     if make is None:
+                        stack[-1] = self._pass_on(stack[-2], stack[-1], kind)
                         continue
-                    if is_chain and len(values[-1]) > 1:
+                    stack[-1] = states[stack[-2]][origin]
+                    if is_chain and type(values[-1]) is Run:
                         depths[-1] += 1
                     values[-1] = make(values[-1:], starts[-1], ends[-1])
                 else:
@@ -154,6 +156,23 @@ class _Driver:
                     self._too_deep(starts[-1], ends[-1])
                     return None
         raise AssertionError("the end of a statement is either accepted or refused")
+
+    def _pass_on(self, below: int, top: int, kind: str) -> int:
+        """The state after all the reductions that only pass one child on, before a token of a kind."""
+        key = (below, top, kind)
+        state = self.passed.get(key)
+        if state is None:
+            state = top
+            while True:
+                action = self.tables.states[state].get(kind)
+                if action is None or action >= 0:
+                    break
+                origin, length, make = self.rules[-1 - action][:3]
+                if length != 1 or make is not None:
+                    break
+                state = self.tables.states[below][origin]
+            self.passed[key] = state
+        return state
 
     def _accepts(self, stack: list[int]) -> frozenset[str]:
         """The kinds of token that could stand here."""

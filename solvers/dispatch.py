@@ -22,6 +22,7 @@ BACKENDS: dict[str, str] = {
     "path_following": "spdsl.solvers.path_following:PathFollowing",
     "acs": "spdsl.solvers.alternate_search:AlternateSearch",
     "comid": "spdsl.solvers.comid:Comid",
+    "dual_averaging": "spdsl.solvers.dual_averaging:DualAveraging",
 }
 
 

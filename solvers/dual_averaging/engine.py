@@ -1,11 +1,11 @@
 """The lazy engine: the state of a run over d coordinates, advanced by any number of steps at O(nonzeros) each.
 
-In: a `Design`, the loss's slope, a `Setup`. Out: w and b at any time, and the state as arrays (to save and go on from).
+In: a `Design`, the compiled loss, a `Setup`. Out: w and b at any time, and the state as arrays (to save).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -87,15 +87,15 @@ class Engine:
     ----------
     design : Design
         The rows; `feed` swaps them for another chunk of a stream.
-    slope : numba function ``(z, theta) -> float``, compiled for (float64, float64[::1])
+    loss : object with numba functions `slope` and `value`, ``(float64, float64[:]) -> float64``
     theta : array (m, p) or (1, p)
         The loss's parameters by row, or shared.
     setup : Setup
     """
 
-    def __init__(self, design: Design, slope: Any, theta: Array, setup: Setup) -> None:
+    def __init__(self, design: Design, loss: Any, theta: Array, setup: Setup) -> None:
         self.setup = setup
-        self.slope = slope
+        self.loss = loss
         self.step = 0  # steps made
         d = design.shape[1]
         self.length = setup.block or block_length(d)
@@ -111,6 +111,7 @@ class Engine:
         self.seen = np.zeros(d if setup.batch > 1 else 1, np.int64)
         self.averages = np.zeros((1, 3))
         self._block: Block | None = None
+        self._start = 0  # of the current block
         self.feed(design, theta)
 
     def feed(self, design: Design, theta: Array) -> None:
@@ -153,7 +154,7 @@ class Engine:
                 continue
             count = min(steps - made, block.length - first)
             loop(
-                self.slope, self.theta, theta_step, rows[made * setup.batch :], setup.batch,
+                self.loss.slope, self.loss.value, self.theta, theta_step, rows[made * setup.batch :], setup.batch,
                 setup.scale / setup.batch,
                 design.data, design.indices, design.indptr, design.width,
                 design.row_scale, scale_step, design.offset, offset_step,
@@ -168,17 +169,26 @@ class Engine:
             self.step += count
 
     def block(self) -> Block:
-        """The block of tables that holds the current step."""
+        """The block of tables that holds the current step; at a border, the one that ends there."""
         if self._block is None:
-            start = self.step // self.length * self.length
-            if start == self.step and start > 0:
-                start -= self.length  # at a border the records still belong to the block that ends there
-            self._block = self._make_block(start)
+            self._block = self._make_block(self._start)
         return self._block
 
     def _make_block(self, start: int) -> Block:
         setup = self.setup
-        return make_block(_FORMS[setup.family], setup.kind, start, self.length, setup.gamma, setup.mu)
+        return make_block(_FORMS[setup.family], setup.kind, start, self._length(start), setup.gamma, setup.mu)
+
+    def _length(self, start: int) -> int:
+        """Steps in the block that starts at `start`.
+
+        A ridge makes eq. 11 shrink coordinates by a factor at every step. Over a block they must not shrink by much
+        more than e, or the prefix sums would lose the digits of what came late.
+        """
+        setup = self.setup
+        if setup.family != 1 or setup.mu == 0.0:
+            return self.length
+        reach = (np.sqrt(start) + 0.5 * setup.gamma / setup.mu) ** 2 - start
+        return int(min(max(reach, 1.0), self.length))
 
     def _turn_block(self, block: Block) -> None:
         from spdsl.solvers.dual_averaging import kernels
@@ -191,7 +201,7 @@ class Engine:
             block.threshold, block.divisor, block.prefix,
             following.threshold, following.divisor, following.prefix,
         )  # fmt: skip
-        self._block = following
+        self._block, self._start = following, following.start
 
     def _terms(self) -> tuple[Any, ...]:
         setup = self.setup
@@ -210,6 +220,10 @@ class Engine:
         """A_k of the current step."""
         block = self.block()
         return float(block.total[self.step - block.start])
+
+    def individual(self) -> tuple[Array, float]:
+        """Where the next gradient would be taken."""
+        return self.mean() if self.setup.primal else self.dual()
 
     def dual(self) -> tuple[Array, float]:
         """The dual iterate (z, b)."""
@@ -237,6 +251,7 @@ class Engine:
         """The state as arrays: with the same design and setup, `restore` goes on with the same bits."""
         return {
             "step": np.int64(self.step),
+            "start": np.int64(self._start),
             "state": self.state.copy(),
             "curvature": self.curvature.copy(),
             "intercept": self.intercept.copy(),
@@ -254,13 +269,9 @@ class Engine:
         state = np.array(snapshot["state"], float)
         if state.shape != self.state.shape:
             raise ValueError(f"the snapshot holds {state.shape[0]} features, this run {self.state.shape[0]}")
-        self.step = int(snapshot["step"])
+        self.step, self._start = int(snapshot["step"]), int(snapshot["start"])
         self.state = state
         self.curvature = np.array(snapshot["curvature"], float)
         self.intercept = np.array(snapshot["intercept"], float)
         self.averages = np.array(snapshot["averages"], float)
         self._block = None
-
-    def with_batch(self, batch: int) -> Setup:
-        """The setup with another batch size."""
-        return replace(self.setup, batch=batch)

@@ -7,10 +7,10 @@ The record of a coordinate is four numbers, ``(sigma, base, c, e)``, half a cach
     base + c P_i + e R_i        c = -sigma, e = rho sign(sigma) while it moves freely; c = e = 0 while it is thresholded
 
 so that reading is two multiplications and no branch. It holds while ``|c| >= |e| T_i``; past that the threshold has
-overtaken the coordinate, and its total stays at what it was then. ``e = nan`` says that anything may happen in the gap (it
-leaves or meets a bound, a bias drives it through zero): c is then the step of the last touch, counted from the block's
-start, base the total there, and the gap is cut where the regime changes. With a constant bias b on the coordinate its
-subgradient sum is sigma + b T, which leaves both branches linear in T.
+overtaken the coordinate, and its total stays at what it was then. ``e = nan`` says that anything may happen in the gap
+(it leaves or meets a bound, a bias drives it through zero): c is then the step of the last touch, counted from the
+block's start, base the total there, and the gap is cut where the regime changes. With a constant bias b on the
+coordinate its subgradient sum is sigma + b T, which leaves both branches linear in T.
 """
 
 from __future__ import annotations

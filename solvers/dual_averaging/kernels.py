@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -36,9 +36,9 @@ def run_any(data: str, index: str) -> Any:
 def _compile(loop: Any, data: str, index: str) -> Any:
     """With the signature spelled out: the slope comes in by pointer, so that no loss recompiles the loop."""
     vector, matrix, whole, number = types.float64[::1], types.float64[:, ::1], types.int64, types.float64
-    slope = types.FunctionType(number(number, vector))
+    slope = types.FunctionType(number(number, types.float64[:]))
     values, columns = getattr(types, data)[::1], getattr(types, index)[::1]
-    sample = (slope, matrix, whole, types.int64[::1], whole, number)
+    sample = (slope, slope, matrix, whole, types.int64[::1], whole, number)
     design = (values, columns, types.int64[::1], whole, vector, whole, vector, whole)
     memory = (matrix, vector, vector, types.int64[::1])
     method = (whole, types.boolean, types.boolean, types.boolean, number, number)
@@ -66,7 +66,7 @@ def prefetch(context, array, index):  # type: ignore[no-untyped-def]
 
 
 def _run_interpolated(  # type: ignore[no-untyped-def]
-    slope, theta, theta_step, rows, batch, scale,
+    slope, value, theta, theta_step, rows, batch, scale,
     data, indices, indptr, width, row_scale, row_scale_step, offset, offset_step,
     state, curvature, intercept, seen,
     first, steps,
@@ -119,7 +119,7 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
         if track:
             averages[row, 0] += weight[i]
             averages[row, 1] += weight[i] * s
-            averages[row, 2] += weight[i] * z * s
+            averages[row, 2] += weight[i] * (z * s - value(z, theta[row * theta_step]))
         if s != 0.0:
             factor = weight[i] * scale * s * unit
             T, D = threshold[i + 1], divisor[i + 1]
@@ -145,7 +145,7 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
 
 
 def _run_any(  # type: ignore[no-untyped-def]
-    slope, theta, theta_step, rows, batch, scale,
+    slope, value, theta, theta_step, rows, batch, scale,
     data, indices, indptr, width, row_scale, row_scale_step, offset, offset_step,
     state, curvature, intercept, seen,
     first, steps,
@@ -176,13 +176,11 @@ def _run_any(  # type: ignore[no-untyped-def]
                 low, high = low_all[j * box_step], high_all[j * box_step]
                 if primal:
                     inverse = _inverse(j, family, curvature, delta, eta, 0.0)
-                    value = total_at(
-                        state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix
-                    )
+                    at = total_at(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
                 else:
                     inverse = _inverse(j, family, curvature, delta, eta, mu * threshold[i])
-                    value = iterate(state[j, 0], i, rho, bias, low, high, inverse, threshold, divisor)
-                dot += data[shift + q] * value
+                    at = iterate(state[j, 0], i, rho, bias, low, high, inverse, threshold, divisor)
+                dot += data[shift + q] * at
             if primal:
                 dot /= sums[i]
             unit, unit_intercept = row_scale[row * row_scale_step], row_scale[row * row_scale_step + 1]
@@ -193,7 +191,7 @@ def _run_any(  # type: ignore[no-untyped-def]
             if track:
                 averages[row, 0] += weight[i]
                 averages[row, 1] += weight[i] * s
-                averages[row, 2] += weight[i] * z * s
+                averages[row, 2] += weight[i] * (z * s - value(z, theta[row * theta_step]))
             if s == 0.0:
                 continue
             factor = s * scale * unit

@@ -14,7 +14,7 @@ from spdsl.solvers.dual_averaging.design import make_design
 from spdsl.solvers.dual_averaging.engine import Engine, Setup
 from spdsl.solvers.dual_averaging.sampling import Sampler
 from spdsl.solvers.dual_averaging.tables import LINEAR, UNIFORM
-from tests.solvers.dual_averaging.losses import SLOPES, compiled_slope
+from tests.solvers.dual_averaging.losses import SLOPES, compiled_loss
 from tests.solvers.dual_averaging.twin import Twin
 
 FAMILIES = {"dual_averaging": 0, "subgradient": 1, "adagrad": 2, "ftrl": 3}
@@ -29,7 +29,7 @@ def sparse_data(seed: int, n: int, d: int, density: float) -> tuple[Any, Any, An
 
 def engine_for(X: Any, factor: Any, offset: Any, loss: str, setup: Setup) -> Engine:
     design = make_design(X, factor, 1.0 * factor if setup.intercept else 0.0, offset)
-    return Engine(design, compiled_slope(loss), np.zeros((1, 1)), setup)
+    return Engine(design, compiled_loss(loss), np.zeros((1, 1)), setup)
 
 
 def close(ours: Any, theirs: Any) -> None:

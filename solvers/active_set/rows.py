@@ -116,6 +116,16 @@ class RowBlock:
         """|A|."""
         return abs(self.A)
 
+    @cached_property
+    def kernel_is_affine(self) -> bool:
+        """No piece bends (|u|, hinges): the curvature is 0 whatever u is."""
+        z = np.linspace(-1.0, 1.0, 5)[:, None] * self.scale
+        return all(
+            not np.any(self._call(self.kernel.curvature, np.full(self.m, piece), np.full(self.m, float(v))))
+            for piece in range(self.kernel.n_pieces)
+            for v in z[:, 0]
+        )
+
     def predict(self, x: Array) -> Array:
         """u = A x + c."""
         return np.asarray(self.A @ x) + self.c

@@ -1,0 +1,264 @@
+"""The event engine: follows one branch of local minima of G over the age, from event to event, and over its jumps.
+
+In: a system and a first labelled minimum. Out: nodes, one for every stride and every event, each exact to rounding.
+
+Between two events the labels are constant and the path is a smooth curve. `Tracker.advance` predicts the first gap to close,
+finds its age by extended Newton, and makes sure that no other gap closes before (Hermite curves of all gaps) and that the
+reduced Hessian stays positive definite on the way (its floor over the step). At the event the rows' labels are flipped: when the
+reduced Hessian is still positive definite it is a turning point, otherwise the branch ends there: a jump.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from spdsl.problem.functions import Array
+from spdsl.solvers.active_set.minimize import Minimum
+from spdsl.solvers.active_set.system import Labels, Point, System
+from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, corrected_event, tangent
+from spdsl.solvers.path_following.crossing import Crossed, cross, due
+from spdsl.solvers.path_following.floor import stays_convex
+from spdsl.solvers.path_following.hermite import earliest_crossing
+from spdsl.solvers.path_following.jumps import land_after_event, land_after_fold
+
+__all__ = ["BrokenPathError", "Node", "Tracker"]
+
+NOISE = 1e-11  # gaps (in their units) below this are zero
+_SMALLEST = 1e-12  # relative to the age: a stride that must be shorter ends at a fold
+
+
+class BrokenPathError(Exception):
+    """The path can't be followed any further; the message says why."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A point of the path with its outgoing direction.
+
+    Attributes
+    ----------
+    out, arrived : Tangent
+        The direction under the labels that hold from here on, and that under those that led here (None: a landing or start).
+    kind : {"start", "stride", "turning", "jump"}
+    before : Labels or None
+        At an event, the labels that led here.
+    cause : Labels or None
+        At an event, the same with the causing terms flipped.
+    change : float
+        Largest change of x at a jump.
+    stride : float
+        The stride to try next.
+    """
+
+    converged: Converged
+    out: Tangent
+    kind: Literal["start", "stride", "turning", "jump"]
+    stride: float
+    arrived: Tangent | None = None
+    before: Labels | None = None
+    cause: Labels | None = None
+    change: float = 0.0
+
+    @property
+    def point(self) -> Point:
+        """The labelled point."""
+        return self.converged.evaluation.point
+
+    @property
+    def age(self) -> float:
+        """Its age."""
+        return self.point.age
+
+
+class Tracker:
+    """Follows a branch. Has no state but the system and counters for the statistics."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.newton_steps = 0
+        self.rejections = 0
+
+    # -- nodes -------------------------------------------------------------------------------------------------------
+
+    def start(self, minimum: Minimum, stride: float) -> Node:
+        """The first node."""
+        converged = Converged(minimum.evaluation, minimum.factor, 0)
+        return Node(converged, self._tangent(converged), "start", stride)
+
+    def _tangent(self, converged: Converged) -> Tangent:
+        return tangent(self.system, converged.evaluation, converged.factor)
+
+    def advance(self, node: Node, upper: float) -> Node:
+        """The next node, at most at the age `upper`.
+
+        Raises
+        ------
+        BrokenPathError
+            When no minimum is found after a jump.
+        """
+        gaps, rates = self.system.gaps(node.converged.evaluation, node.out.dx, node.out.ds, 1.0)
+        ready = due(gaps, rates, node.age, NOISE)
+        if ready.size:
+            return self._through(node, node.converged, node.out, ready, at_node=True)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            remaining = np.where(rates < 0.0, np.maximum(gaps, 0.0) / -rates, np.inf)
+        index = int(np.argmin(remaining))
+        first = float(remaining[index])
+        room = upper - node.age
+        if first < min(node.stride, room):
+            found = self._event(node, index, first, room)
+            if found is not None:
+                return found
+            self.rejections += 1
+            return self._stride(node, min(0.5 * first, room), upper)
+        return self._stride(node, min(node.stride, room), upper)
+
+    # -- strides -----------------------------------------------------------------------------------------------------
+
+    def _stride(self, node: Node, h: float, upper: float) -> Node:
+        """A stride without an event, or the first event that turns up within it."""
+        scale = self.system.magnitude(node.converged.evaluation) or 1.0
+        while h > _SMALLEST * node.age:
+            age = upper if node.age + h >= upper * (1.0 - 1e-15) else node.age + h
+            h = age - node.age
+            converged = correct(self.system, _predicted(node, h), scale, 6)
+            if converged is None or converged.iterations > 5:
+                h = self._halved(h)
+                continue
+            self.newton_steps += converged.iterations
+            arrived = self._tangent(converged)
+            crossing = self._check(node, converged, arrived, -1)
+            if crossing is None or crossing.index == -2:
+                h = self._halved(h)
+                continue
+            if crossing.index >= 0:
+                found = self._event(node, crossing.index, crossing.at * h, upper - node.age)
+                if found is not None:
+                    return found
+                h = self._halved(min(h, 2.0 * crossing.at * h if crossing.at > 0.0 else h))
+                continue
+            grown = 2.0 * h if converged.iterations <= 4 else h
+            return Node(converged, arrived, "stride", max(grown, node.stride if h < node.stride else 0.0), arrived)
+        return self._fold(node)
+
+    def _halved(self, h: float) -> float:
+        self.rejections += 1
+        return 0.5 * h
+
+    def _check(self, node: Node, converged: Converged, arrived: Tangent, arriving: int):  # type: ignore[no-untyped-def]
+        """Is the curve from the node to a new point one smooth stretch? None: too bent, or a fold may hide in it."""
+        system = self.system
+        h = converged.point.age - node.age
+        if h <= 0.0:
+            return earliest_crossing(*([np.zeros(0)] * 4), 0.0, NOISE)
+        if converged.factor.verdict == "indefinite" or not _alike(system, node.out.dx, arrived.dx):
+            return None
+        gap0, rate0 = system.gaps(node.converged.evaluation, node.out.dx, node.out.ds, 1.0)
+        gap1, rate1 = system.gaps(converged.evaluation, arrived.dx, arrived.ds, 1.0)
+        gap1, rate1 = _same_units(system, node, converged, gap1, rate1)
+        crossing = earliest_crossing(gap0, rate0, gap1, rate1, h, NOISE, arriving)
+        if crossing.index >= 0:
+            return crossing
+        if not stays_convex(system, node.converged.evaluation, converged.evaluation, node.out, arrived):
+            return None
+        return crossing
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def _event(self, node: Node, index: int, dt: float, room: float) -> Node | None:
+        """The node at the first event, starting from a guess which gap closes and when; None when the guess fails."""
+        scale = self.system.magnitude(node.converged.evaluation) or 1.0
+        for _ in range(8):
+            result = corrected_event(self.system, _predicted(node, dt), index, scale)
+            if result is None:
+                return None
+            converged, arrived = result
+            self.newton_steps += converged.iterations
+            passed = converged.point.age - node.age
+            if passed > room or passed > 20.0 * dt + 1e-12 * node.age:
+                return None
+            if passed < -1e-9 * node.age:
+                return None
+            crossing = self._check(node, converged, arrived, index)
+            if crossing is None or crossing.index == -2:
+                return None
+            if crossing.index == -1:
+                ready = self._ready(converged, arrived, index)
+                return self._through(node, converged, arrived, ready, at_node=False)
+            index, dt = crossing.index, crossing.at * passed
+        return None
+
+    def _ready(self, converged: Converged, arrived: Tangent, index: int) -> Array:
+        gaps, rates = self.system.gaps(converged.evaluation, arrived.dx, arrived.ds, 1.0)
+        ready = due(gaps, rates, converged.point.age, 10.0 * NOISE)
+        return ready if index in ready else np.append(ready, index)  # type: ignore[return-value]
+
+    def _through(self, node: Node, converged: Converged, arrived: Tangent, ready: Array, at_node: bool) -> Node:
+        """Carry the rows whose gaps closed over their borders: a turning point, or a jump."""
+        before = converged.point.labels
+        crossed = cross(self.system, converged, [int(k) for k in ready], NOISE)
+        came = (node.arrived if at_node else arrived)
+        if isinstance(crossed, Crossed):
+            return Node(
+                Converged(crossed.evaluation, crossed.factor, 0), crossed.tangent, "turning", node.stride,
+                came, before, crossed.evaluation.point.labels,
+            )  # fmt: skip
+        minimum = land_after_event(self.system, converged, crossed)
+        return self._landed(node, converged.point, minimum, came, before, crossed)
+
+    def _fold(self, node: Node) -> Node:
+        """A fold inside a smooth stretch: the reduced Hessian turns singular along the path's own direction."""
+        minimum = land_after_fold(self.system, node.converged, node.out)
+        return self._landed(node, node.point, minimum, node.arrived, node.point.labels, node.point.labels)
+
+    def _landed(
+        self, node: Node, left: Point, minimum: Minimum, came: Tangent | None, before: Labels, cause: Labels
+    ) -> Node:
+        if minimum.failure:
+            raise BrokenPathError(
+                {
+                    "unbounded": "after a jump the objective falls without bound; add a regularizer",
+                    "stalled": "after a jump no minimum could be reached in floating point",
+                    "limit": "after a jump the descent to the next minimum took too many steps",
+                }[minimum.failure]
+            )
+        evaluation = replace(minimum.evaluation, point=replace(minimum.point, age=left.age))
+        converged = Converged(self.system.evaluate(evaluation.point), minimum.factor, 0)
+        change = float(np.abs(converged.point.x - left.x).max(initial=0.0))
+        size = float(np.abs(left.x).max(initial=0.0))
+        kind: Literal["turning", "jump"] = "jump" if change > 1e-9 * max(size, 1e-300) else "turning"
+        return Node(converged, self._tangent(converged), kind, node.stride, came, before, cause, change)
+
+
+def _predicted(node: Node, h: float) -> Point:
+    point = node.point
+    return replace(
+        point,
+        age=point.age + h,
+        x=point.x + h * node.out.dx,
+        multipliers=tuple(s + h * ds for s, ds in zip(point.multipliers, node.out.ds)),
+    )
+
+
+def _alike(system: System, first: Array, second: Array) -> bool:
+    """Do two tangents differ by less than half, in the loss's predictor?"""
+    A = system.blocks[0].A
+    du, dv = np.asarray(A @ first), np.asarray(A @ second)
+    return bool(np.linalg.norm(du - dv) <= 0.5 * max(np.linalg.norm(du), np.linalg.norm(dv)) + 1e-300)
+
+
+def _same_units(
+    system: System, node: Node, converged: Converged, gap: Array, rate: Array
+) -> tuple[Array, Array]:
+    """Gaps of losses are in units of their own age; bring those at a step's end to the units of its start."""
+    ratio = converged.point.age / node.age
+    block = system.blocks[0]
+    bands = slice(2 * block.m, 4 * block.m)
+    gap, rate = gap.copy(), rate.copy()
+    near = gap[bands] < 1e29
+    gap[bands] = np.where(near, gap[bands] * ratio, gap[bands])
+    rate[bands] = rate[bands] * ratio
+    return gap, rate

@@ -254,14 +254,25 @@ def load_result(file: str | PathLike[str]) -> Solution | Path:
     """
     from spdsl.compiler import compile_text
     from spdsl.solution.files import read_result, restored_path, restored_solution
-    from spdsl.solvers.dispatch import get
 
     saved = read_result(file)
     bound = saved.bound(compile_text(saved.source, saved.model_name), _graph)
     if saved.kind == "solution":
         return restored_solution(saved, bound)
     path = restored_path(saved, bound)
-    return replace(path, branch=get(saved.backend).resume(bound, path) if saved.data is not None else None)
+    return path if saved.data is None else _resumed(path)
+
+
+def _resumed(path: Path) -> Path:
+    """The path with its branch, as its back end takes it up; without one where that back end isn't there."""
+    from spdsl.solvers.dispatch import get
+
+    try:
+        backend = get(path.backend)
+    except UsageError as error:
+        _warn(f"{error.diagnostics[0].message}: only the nodes of this path are known")
+        return path
+    return replace(path, branch=backend.resume(path.bound, path))
 
 
 def _graph(**parts: Any) -> Any:
@@ -381,5 +392,5 @@ def _progress(wanted: ProgressBar) -> Any:
 
 
 def _warn(text: str) -> None:
-    """A warning at the line that called `Model.solve`."""
+    """A warning at the line that called the function that calls this."""
     warnings.warn(SpdslWarning(text), stacklevel=3)

@@ -193,11 +193,15 @@ def test_a_loaded_solution_has_its_values_losses_and_weights(model, tmp_path):
     assert again.backend == "fake"
 
 
-def test_a_file_whose_back_end_is_not_known_here_is_an_error_with_the_known_ones(model, tmp_path, monkeypatch):
-    model.solve(X=X, y=y).save(tmp_path / "p.npz")
+def test_a_path_whose_back_end_is_not_there_loads_its_nodes_and_warns(model, tmp_path, monkeypatch):
+    path = model.solve(X=X, y=y)
+    path.save(tmp_path / "p.npz")
     monkeypatch.setattr(dispatch, "BACKENDS", {"acs": "hand_built:Fake"})
-    with pytest.raises(spdsl.UsageError, match="SPL501"):
-        spdsl.load_result(tmp_path / "p.npz")
+    with pytest.warns(spdsl.SpdslWarning, match="no back end called `fakepath`: only the nodes"):
+        again = spdsl.load_result(tmp_path / "p.npz")
+    np.testing.assert_array_equal(again.nodes, path.nodes)
+    with pytest.raises(spdsl.UsageError, match="knows its paths at their nodes only"):
+        again(2.0)
 
 
 def test_the_public_names_are_all_there_and_load_lazily():

@@ -59,6 +59,12 @@ class Group(click.Group):
             ctx.fail(f"There is no command `{name}`.{guess}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # here, because click would make an exit code 1 of it
+            _leave_quietly()
+
     def main(self, *args: Any, **options: Any) -> NoReturn:
         debug = "--debug" in (options.get("args") or (args[0] if args and args[0] is not None else sys.argv[1:]))
         options["standalone_mode"] = False

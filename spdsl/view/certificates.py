@@ -5,30 +5,33 @@ In: a `Certificate`, and the path that it is about. Out: rich renderables.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from spdsl.reference import Certificate
 from spdsl.solution import Path
-from spdsl.view.tables import count_titles, nonzeros, small, table
+from spdsl.view.fitting import Column, FittingTable
+from spdsl.view.tables import count_titles, nonzeros, small
 
 __all__ = ["certificate_report", "certificate_verdict", "demo_table"]
 
-SHORT = {"KKT residual": "KKT", "weights off": "v off", "gap to CVX": "gap to CVX", "infeasible": "infeasible"}
+SHORT = {"KKT residual": "KKT", "weights off": "v off"}
+RANKS = {"age": 0, "gap to CVX": 0, "verdict": 0, "KKT residual": 1, "objective": 5, "distance": 3, "off by": 4}
 
 
 def certificate_report(certificate: Certificate) -> Any:
     """The table and what it comes to; columns that are empty throughout are left out."""
     from rich.console import Group
-    from rich.text import Text
 
     rows = certificate.table()
-    grid = table(f"{certificate.model}, held against CVX" if certificate.model else "held against CVX")
-    shown = [k for k in range(len(certificate.columns)) if any(row[k] for row in rows)]
-    for k in shown:
-        title = certificate.columns[k]
-        grid.add_column(SHORT.get(title, title), justify="right", no_wrap=title in ("age", "verdict"), overflow="fold")
-    for row, found in zip(rows, certificate.rows, strict=True):
-        grid.add_row(*(Text(row[k]) for k in shown), style=None if found.ok else "bold red")
+    columns = [
+        Column(SHORT.get(title, title), [row[k] for row in rows], RANKS.get(title, 2))
+        for k, title in enumerate(certificate.columns)
+        if any(row[k] for row in rows)
+    ]
+    name = os.path.basename(certificate.model)
+    title = f"{name}, held against CVX" if name else "held against CVX"
+    grid = FittingTable(title, columns, [None if row.ok else "bold red" for row in certificate.rows])
     return Group(grid, certificate_verdict(certificate))
 
 
@@ -46,22 +49,19 @@ def certificate_verdict(certificate: Certificate) -> Any:
 
 def demo_table(path: Path, certificate: Certificate) -> Any:
     """Per checked age: what the path is there, and how it stands against CVX."""
-    grid = table("")
-    counted = list(nonzeros(path.bound, path.nodes[0]))
-    for title in ("age", "in", "mean v", *count_titles(path.bound, counted), "objective", "KKT", "gap to CVX"):
-        grid.add_column(title, justify="right", no_wrap=True)
-    for row in certificate.rows:
-        assert row.age is not None
-        solution = path(row.age)
-        counts = nonzeros(path.bound, solution.x)
-        grid.add_row(
-            f"{row.age:.5g}",
-            f"{solution.in_share:.0%}",
-            f"{solution.weights.mean():.2f}",
-            *(str(counts[name]) for name in counted),
-            f"{row.objective:.6g}",
-            small(row.kkt_residual),
-            small(row.gap),
-            style=None if row.ok else "bold red",
-        )
-    return grid
+    rows = certificate.rows
+    solutions = [path(row.age) for row in rows if row.age is not None]
+    counts = [nonzeros(path.bound, solution.x) for solution in solutions]
+    columns = [
+        Column("age", [f"{solution.age:.5g}" for solution in solutions]),
+        Column("in", [f"{solution.in_share:.0%}" for solution in solutions], 1),
+        Column("mean v", [f"{solution.weights.mean():.2f}" for solution in solutions], 4),
+    ]
+    for title, name in zip(count_titles(path.bound, list(counts[0])), counts[0], strict=True):
+        columns.append(Column(title, [str(count[name]) for count in counts], 2))
+    columns += [
+        Column("objective", [f"{row.objective:.6g}" for row in rows], 3),
+        Column("KKT", [small(row.kkt_residual) for row in rows]),
+        Column("gap to CVX", [small(row.gap) for row in rows]),
+    ]
+    return FittingTable("", columns, [None if row.ok else "bold red" for row in rows])

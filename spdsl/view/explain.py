@@ -10,12 +10,14 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from spdsl.compiler import describe
 from spdsl.diagnostics import Diagnostic, SpdslError, UsageError
 from spdsl.problem import GroupNorm, KernelNorm, LinearTerm, Norm, Problem, Separable, TraceNorm
 from spdsl.problem.expressions import text
 from spdsl.problem.functions import Formula, ScalarFunction
 from spdsl.problem.self_paced import SelfPaced
 from spdsl.view import formulas
+from spdsl.view.conditions import conditions
 from spdsl.view.document import Block, Cell, Display, Document, Items, Paragraph, Section, Table
 from spdsl.view.mathematics import name_latex
 
@@ -95,7 +97,8 @@ def document(problem: Problem) -> Document:
         sections.append(_pieces(title, item.function, "\\psi", "ψ"))
     if problem.self_paced is not None:
         sections += [_weights(problem.self_paced), _axioms(problem.self_paced)]
-    sections += _conditions(problem)
+    if problem.loss is not None:
+        sections.append(conditions(describe(problem)))
     sections.append(_back_ends(problem))
     return Document(os.path.basename(problem.name), tuple(sections))
 
@@ -309,11 +312,6 @@ def _axioms(paced: SelfPaced) -> Section:
         at = f" (at {', '.join(f'{name} = {value:.4g}' for name, value in point.items())})" if point else ""
         rows.append((item.axiom, item.verdict, f"{item.reason}{at}"))
     return Section("Axioms of a self-paced regularizer", (Table(("axiom", "verdict", "why"), tuple(rows)),))
-
-
-def _conditions(problem: Problem) -> list[Section]:
-    """The KKT blocks, as the compiler describes them."""
-    return []
 
 
 # --- who solves it -------------------------------------------------------------------------------------------------

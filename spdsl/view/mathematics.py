@@ -27,6 +27,10 @@ SUPERSCRIPT = str.maketrans("0123456789-+n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺�
 def unicode_math(text: str) -> str:
     """The language's spelling with Greek letters, superscripts, ≤ and thin products."""
     text = re.sub(r"\b(" + "|".join(GREEK) + r")\b", lambda m: GREEK[m[1]], text)
+    text = text.replace("dv*/", "dv∗/").replace("dlambda", "dλ")
+    text = re.sub(r"\bin\b", "∈", text)
+    text = re.sub(r"\bsum_(?=\w)", "Σ_", text)
+    text = re.sub(r"\bgrad\b", "∇", text)
     text = text.replace("<=", "≤").replace(">=", "≥").replace(">>", "⪰").replace("**", "^")
     text = re.sub(r"\^(-?\d+)(?![\d.])", lambda m: m[1].translate(SUPERSCRIPT), text)
     text = re.sub(r"\^\((-?\d+)\)", lambda m: m[1].translate(SUPERSCRIPT), text)

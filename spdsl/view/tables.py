@@ -16,6 +16,7 @@ from spdsl.problem.functions import Array
 from spdsl.solution import Path, Solution
 from spdsl.solution.frame import entry_names
 from spdsl.view.curves import age_scale
+from spdsl.view.fitting import Column, FittingTable
 
 __all__ = [
     "count_titles",
@@ -146,24 +147,19 @@ def nonzeros(bound: BoundProblem, x: Array) -> dict[str, int]:
 
 
 def _path_table(path: Path, ages: Sequence[float]) -> Any:
-    grid = table(os.path.basename(path.bound.problem.name))
     rows = path_rows(path, ages)
-    counted = list(rows[0]["nonzeros"]) if rows else []
-    full = "in_share" in rows[0] if rows else False
-    for title in ("age", *(("in", "mean v") if full else ()), *count_titles(path.bound, counted)):
-        grid.add_column(title, justify="right", no_wrap=True)
+    columns = [Column("age", [f"{row['age']:.5g}" for row in rows])]
+    full = "in_share" in rows[0]
     if full:
-        grid.add_column("objective", justify="right", no_wrap=True)
-    grid.add_column("KKT residual", justify="right", no_wrap=True)
-    for row in rows:
-        cells = [f"{row['age']:.5g}"]
-        if full:
-            cells += [f"{row['in_share']:.0%}", f"{row['mean_weight']:.2f}"]
-        cells += [str(row["nonzeros"][name]) for name in counted]
-        if full:
-            cells.append(f"{row['objective']:.6g}")
-        grid.add_row(*cells, f"{row['kkt_residual']:.0e}")
-    return grid
+        columns.append(Column("in", [f"{row['in_share']:.0%}" for row in rows], 1))
+        columns.append(Column("mean v", [f"{row['mean_weight']:.2f}" for row in rows], 4))
+    counted = list(rows[0]["nonzeros"])
+    for title, name in zip(count_titles(path.bound, counted), counted, strict=True):
+        columns.append(Column(title, [str(row["nonzeros"][name]) for row in rows], 2))
+    if full:
+        columns.append(Column("objective", [f"{row['objective']:.6g}" for row in rows], 3))
+    columns.append(Column("KKT residual", [small(row["kkt_residual"]) for row in rows]))
+    return FittingTable(os.path.basename(path.bound.problem.name), columns)
 
 
 def count_titles(bound: BoundProblem, names: Sequence[str]) -> list[str]:

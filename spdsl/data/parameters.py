@@ -14,6 +14,7 @@ import numpy as np
 from spdsl.data.arrays import to_matrix, to_scalar, to_vector
 from spdsl.data.complaints import Complaints, Spot, listed
 from spdsl.data.sizes import Sizes
+from spdsl.data.tables import Columns, columns_to_matrix, columns_to_vector
 from spdsl.diagnostics import nearest_name
 from spdsl.problem import ParameterDeclaration, Problem, evaluate
 
@@ -53,6 +54,11 @@ def _given(declaration: ParameterDeclaration, value: Any, sizes: Sizes, complain
     spot = Spot(name, _declared(declaration))
     if isinstance(value, str):
         value = _from_text(value)
+    if isinstance(value, Columns):
+        make = columns_to_matrix if declaration.kind == "matrix" else columns_to_vector
+        value = make(value, spot, complaints)
+        if value is None:
+            return None
     if isinstance(value, (str, bool, np.bool_)) or value is None:
         complaints.add(
             "SPL425",

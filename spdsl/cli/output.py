@@ -30,16 +30,23 @@ class ExitCode(IntEnum):
 
 def stdout() -> Any:
     """A rich console on the standard output of now."""
-    from rich.console import Console
-
-    return Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    return _console(sys.stdout, soft_wrap=False)
 
 
 def stderr() -> Any:
     """A rich console on the standard error of now."""
+    return _console(sys.stderr, soft_wrap=True)
+
+
+def _console(stream: Any, soft_wrap: bool) -> Any:
     from rich.console import Console
 
-    return Console(file=sys.stderr, highlight=False, soft_wrap=True)
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to `spdsl.cli.app`; rich would exit with code 1."""
+            raise BrokenPipeError
+
+    return Ours(file=stream, highlight=False, soft_wrap=soft_wrap)
 
 
 def complain(diagnostics: Iterable[Diagnostic]) -> None:

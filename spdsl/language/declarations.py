@@ -42,7 +42,7 @@ from spdsl.language.tree import (
 )
 from spdsl.language.types import Curvature, Dimension, Kind, Sign, Type
 
-__all__ = ["Declarations"]
+__all__ = ["TYPE_NAMES", "Declarations"]
 
 _DECLARING = (DataDeclaration, ParameterDeclaration, DefineStatement, VariableDeclaration, AgeStatement)
 
@@ -56,6 +56,9 @@ _FORMS = {
     Kind.RKHS: "rkhs(X, rbf(gamma))",
 }
 _TYPES = {kind.value: kind for kind in _FORMS}
+TYPE_NAMES = tuple(_TYPES)
+"""The types that can be declared."""
+
 _SIZES = {Kind.SCALAR: 0, Kind.VECTOR: 1, Kind.MATRIX: 2, Kind.LABELS: 1, Kind.SYMMETRIC: 1, Kind.GRAPH: 1}
 _NOT_DATA = {Kind.RKHS: "a function can only be a variable"}
 _NOT_VARIABLE = {

@@ -31,7 +31,7 @@ START_SYMBOLS = {
 }
 """The start symbol that reads the statements of each section."""
 
-_FORMAT = 1
+_FORMAT = 2
 """To be raised when the layout of the cached tables changes."""
 
 
@@ -77,7 +77,7 @@ def tables() -> Tables:
             pass  # damaged in a way that the checksum missed: build it again
     built = build(grammar)
     parts = [getattr(built, name) for name in Tables.__match_args__]
-    write_entry(entry, marshal.dumps([grammar, *parts]))
+    write_entry(entry, marshal.dumps([grammar, *parts], 2))
     return built
 
 
@@ -96,26 +96,32 @@ def build(grammar: str) -> Tables:
 
     starts = sorted(START_SYMBOLS.values())
     parser = lark.Lark(grammar, parser="lalr", start=[*starts, "section"], strict=True, lexer=NoLexer)
-    parse_table = parser.parser.parser._parse_table
+    found = parser.parser.parser._parse_table
+    # lark numbers states in the order of a set: number them as they are met, so that the tables are always the same.
+    order = [found.start_states[name] for name in starts]
     rules: list[tuple[str, int, str]] = []
-    number: dict[Any, int] = {}
-    states: list[dict[str, int]] = []
-    for key in sorted(parse_table.states):
+    rule_numbers: dict[Any, int] = {}
+    rows: list[dict[str, int]] = []
+    numbers = {state: number for number, state in enumerate(order)}
+    for state in order:
         row: dict[str, int] = {}
-        for symbol, (action, target) in sorted(parse_table.states[key].items()):
+        for symbol, (action, target) in sorted(found.states[state].items()):
             if action is Shift:
-                row[symbol] = target
+                if target not in numbers:
+                    numbers[target] = len(order)
+                    order.append(target)
+                row[symbol] = numbers[target]
                 continue
-            if target not in number:
-                number[target] = len(rules)
+            if target not in rule_numbers:
+                rule_numbers[target] = len(rules)
                 rules.append((str(target.origin.name), len(target.expansion), target.alias or ""))
-            row[symbol] = -1 - number[target]
-        states.append(row)
+            row[symbol] = -1 - rule_numbers[target]
+        rows.append(row)
     return Tables(
-        tuple(states),
+        tuple(rows),
         tuple(rules),
-        {name: parse_table.start_states[name] for name in starts},
-        {name: parse_table.end_states[name] for name in starts},
+        {name: numbers[found.start_states[name]] for name in starts},
+        {name: numbers[found.end_states[name]] for name in starts},
         *_terminals(parser.terminals),
     )
 

@@ -17,7 +17,7 @@ __all__ = ["compile_model", "compile_text", "describe"]
 
 
 def compile_text(text: str, name: str = "<model>") -> Problem:
-    """Compile the text of a model file.
+    """Compile the text of a model file; a text that was compiled before comes from the cache.
 
     Parameters
     ----------
@@ -30,10 +30,16 @@ def compile_text(text: str, name: str = "<model>") -> Problem:
     ModelError
         With every complaint about the text, or the compiler's first.
     """
-    from spdsl.language.check import check
-    from spdsl.language.parser import parse
+    from spdsl.compiler.models import keep, known
 
-    return compile_model(check(parse(text, name)))
+    problem = known(text, name)
+    if problem is None:
+        from spdsl.language.check import check
+        from spdsl.language.parser import parse
+
+        problem = compile_model(check(parse(text, name)))
+        keep(text, name, problem)
+    return problem
 
 
 def compile_model(model: CheckedModel) -> Problem:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from spdsl.compiler import normal
 from spdsl.problem.expressions import Call, Expression, Name, Number
 from spdsl.problem.predictors import Predictor, Term
 
@@ -43,14 +44,28 @@ def rows_of(shape: Shape) -> str:
 
 
 def add(parts: list[Affine | Constant], shape: Shape) -> Affine | Constant:
-    """The sum; equal terms are not merged."""
+    """The sum, terms with the same variable and matrix merged."""
     constants = [part.value for part in parts if isinstance(part, Constant)]
     offsets = [part.offset for part in parts if isinstance(part, Affine) and part.offset is not None]
     terms = [term for part in parts if isinstance(part, Affine) for term in part.terms]
     together = _sum([*offsets, *constants])
     if not terms:
         return Constant(Number(0.0) if together is None else together, shape)
-    return Affine(tuple(terms), together, shape)
+    if together is not None and len(offsets) + len(constants) > 20:
+        together = normal.expression(normal.normal(together))
+    return Affine(_merged(terms), together, shape)
+
+
+def _merged(terms: list[Term]) -> tuple[Term, ...]:
+    groups: dict[tuple[str, str, Expression | None], list[Term]] = {}
+    for term in terms:
+        groups.setdefault((term.variable, term.kind, term.matrix), []).append(term)
+    return tuple(same[0] if len(same) == 1 else _one_of(same) for same in groups.values())
+
+
+def _one_of(terms: list[Term]) -> Term:
+    total = Call("add", tuple(Number(1.0) if term.scale is None else term.scale for term in terms))
+    return replace(terms[0], scale=normal.expression(normal.normal(total)))
 
 
 def negative(part: Affine | Constant) -> Affine | Constant:

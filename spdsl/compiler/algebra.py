@@ -322,10 +322,16 @@ class _Source:
         raise NotImplementedError(f"no source for {name} in {e}")
 
     def sum(self, e: Symbolic) -> str:
-        terms = _readable_order(e)
+        return self.joined(_readable_order(e))
+
+    def joined(self, terms: list[Symbolic]) -> str:
+        """The sum in brackets; a long one in halves, as Python's compiler descends into every nested sum."""
+        if len(terms) > 50:
+            half = len(terms) // 2
+            return f"({self.joined(terms[:half])} + {self.joined(terms[half:])})"
         source = _strip(self.show(terms[0]))
         for term in terms[1:]:
-            shown = _strip(self.show(term)) if not term.is_Add else self.show(term)
+            shown = self.show(term) if term.is_Add else _strip(self.show(term))
             source += f" - {shown[1:]}" if shown.startswith("-") else f" + {shown}"
         return f"({source})"
 

@@ -104,7 +104,7 @@ class _Enumerator:
             for cell, (left, right) in self.refine([result, child]):
                 difference = left - right
                 for part in self.split(cell, difference):
-                    ahead = self.scope.number(difference, part.inside)
+                    ahead = self.sign(difference, part)
                     chosen.append(replace(part, formula=left if (ahead > 0) == largest else right))
             result = self.limited(merge(chosen, self.scope))
         return result
@@ -151,8 +151,12 @@ class _Enumerator:
         found = []
         for inner, (left, right) in self.refine(sides, cell):
             for part in self.split(inner, left - right):
-                gap = self.scope.number(left - right, part.inside)
-                found.append((part, gap < 0 if condition.function.startswith("less") else gap > 0))
+                gap = self.sign(left - right, part)
+                if gap == 0:
+                    holds = condition.function in ("less_equal", "greater_equal", "equal")
+                else:
+                    holds = gap < 0 if condition.function.startswith("less") else condition.function[0] == "g"
+                found.append((part, holds))
         return found
 
     def split(self, cell: Segment, difference: Symbolic) -> list[Segment]:
@@ -161,6 +165,17 @@ class _Enumerator:
         borders = [Border(at, place) for at, place in zeros(difference, self.scope, low, high)]
         cuts: list[Border | None] = [cell.lower, *borders, cell.upper]
         return [replace(cell, lower=a, upper=b) for a, b in pairwise(cuts)]
+
+    def sign(self, difference: Symbolic, cell: Segment) -> float:
+        """The sign of a function inside a cell in which it doesn't change; 0 only where it vanishes all over.
+
+        Several points: it may touch zero without crossing it, just in the middle.
+        """
+        low, high = cell.ends
+        middle = cell.inside
+        spread = min(middle - low, high - middle, 1.0 + abs(middle))
+        found = [self.scope.number(difference, middle + share * spread) for share in (0.0, 0.37, -0.61, 0.83)]
+        return max((value for value in found if value == value), key=abs, default=0.0)
 
     def refine(
         self, children: list[list[Segment]], within: Segment | None = None

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import sympy
 
 from spdsl.compiler.scope import Scope
+from spdsl.compiler.signs import proof_of_nonnegativity
 
 if TYPE_CHECKING:
     from spdsl.compiler.derive import SmoothPiece
@@ -26,13 +26,12 @@ def judge(pieces: Sequence[SmoothPiece], smooth: Sequence[bool], scope: Scope) -
     refuted = _refutation(pieces, scope)
     if refuted is not None:
         return refuted
-    undecided = [
-        piece
-        for piece in pieces
-        if not sympy.expand(piece.curvature).is_nonnegative and not piece.curvature.is_nonnegative
-    ]
-    if not undecided:
-        return "proved", "every piece has nonnegative curvature and the slopes increase at the kinks", {}
+    ways = [proof_of_nonnegativity(piece.curvature, piece.segment, scope) for piece in pieces]
+    if all(way is not None for way in ways):
+        hardest = next((way for way in ways if way is not None and "interval" in way), "by the signs of its parts")
+        if len(pieces) == 1:
+            return "proved", f"its curvature is nonnegative, {hardest}", {}
+        return "proved", f"every piece has nonnegative curvature ({hardest}) and the slopes increase at the kinks", {}
     return "undecided", "no point contradicts it, but the curvature's sign could not be proved", {}
 
 

@@ -11,8 +11,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from spdsl.cache import read_entry, write_entry
 from spdsl.compiler import store
-from spdsl.language.cache import read_entry, write_entry
 from spdsl.problem import Problem, Separable
 from spdsl.problem.functions import Formula
 

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import sympy
 
+from spdsl.compiler import normal
 from spdsl.compiler.algebra import Symbolic, formula
 from spdsl.compiler.atoms import expand_atoms
 from spdsl.compiler.branches import Segment, same
 from spdsl.compiler.convexity import judge
 from spdsl.compiler.derived import DerivedFunction
-from spdsl.compiler.failures import DerivationError
+from spdsl.compiler.failures import DerivationError, TooManyPiecesError
 from spdsl.compiler.labels import segments_of
 from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.roots import spread
@@ -30,6 +31,8 @@ from spdsl.problem.expressions import Expression, evaluate, text
 from spdsl.problem.functions import Formula, Kink, Piece
 
 __all__ = ["SmoothPiece", "derive_function", "smooth_pieces"]
+
+MAXIMUM_SIZE = 1500  # operations: sympy takes a millisecond or more for each
 
 
 @dataclass(frozen=True)
@@ -61,14 +64,17 @@ def derive_function(
     TooManyPiecesError
     """
     scope = Scope(argument, tuple(quantities))
-    pieces = smooth_pieces(body, scope)
+    short = normal.collected(body)
+    if normal.size(short) > MAXIMUM_SIZE:
+        raise TooManyPiecesError(f"{normal.size(short)} operations, and at most {MAXIMUM_SIZE} can be derived")
+    pieces = smooth_pieces(short, scope)
     verify(body, pieces, scope)
     kinks = [kink_between(left, right, scope) for left, right in pairwise(pieces)]
     verdict, reason, witness = judge(pieces, [kink.smooth for kink in kinks], scope)
     derived = DerivedFunction(
         argument=argument,
         parameters=tuple(item.name for item in quantities),
-        formula=Formula(text(body), formula(_whole(body, scope)).latex),
+        formula=Formula(text(short), formula(_whole(short, scope)).latex),
         pieces=tuple(as_piece(piece) for piece in pieces),
         kinks=tuple(kinks),
         convexity=verdict,
@@ -77,7 +83,7 @@ def derive_function(
         nonnegative=is_nonnegative(pieces, scope),
     )
     sources = function_sources(
-        title=f"phi({argument}) = {text(body)}"[:200],
+        title=f"phi({argument}) = {text(short)}"[:200],
         argument=argument,
         parameters=derived.parameters,
         borders=[piece.segment.lower.at for piece in pieces[1:] if piece.segment.lower is not None],
@@ -112,7 +118,7 @@ def verify(body: Expression, pieces: Sequence[SmoothPiece], scope: Scope) -> Non
         if any(not np.isfinite(border) for border in borders) or any(np.diff(borders) < 0):
             shown = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
             raise DerivationError(f"the order of its pieces depends on the parameters: it is another one at {shown}")
-        grid = grid_around(borders, scope)
+        grid = np.setdiff1d(grid_around(borders, scope), borders)  # at a jump either side may hold
         with np.errstate(all="ignore"):
             expected = np.broadcast_to(evaluate(body, {**values, scope.argument: grid}), grid.shape)
         label = np.searchsorted(borders, grid, side="right")

@@ -80,7 +80,7 @@ def scalar_function(
         pieces=derived.pieces,
         kinks=derived.kinks,
         convexity=convexity,
-        kernel=GeneratedPieceKernel(kept.namespace(), kept.compiled),
+        kernel=GeneratedPieceKernel(kept),
     )
 
 
@@ -96,5 +96,5 @@ def self_paced(name: str, kept: store.Stored, values: Sequence[Expression]) -> S
         pieces=derived.pieces,
         axioms=derived.axioms,
         age_range=derived.age_range,
-        kernel=GeneratedWeightKernel(kept.namespace(), kept.compiled),
+        kernel=GeneratedWeightKernel(kept),
     )

@@ -1,17 +1,17 @@
 """Kernels of a derived function or of derived weights, loaded from their generated source.
 
-In: a `GeneratedModule` (namespace of the NumPy tier, and how to get the numba twin). Out: objects that fulfil
-`PieceKernel` and `WeightKernel`. Only the generated functions know formulas; here they are applied by label,
-elementwise.
+In: a `Stored` derivation. Out: objects that fulfil `PieceKernel` and `WeightKernel`, and that can be pickled (their
+sources travel with them). Only the generated functions know formulas; here they are applied by label, elementwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from spdsl.compiler.store import Stored
 from spdsl.problem.functions import Array, CompiledKernel
 
 __all__ = ["GeneratedPieceKernel", "GeneratedWeightKernel"]
@@ -22,15 +22,19 @@ Labels = Any  # an int or an int8 array (n,)
 class GeneratedPieceKernel:
     """Vectorized kernels of a PC^r function (see `spdsl.problem.PieceKernel`)."""
 
-    def __init__(self, namespace: Mapping[str, Any], compiled: Callable[[], CompiledKernel]) -> None:
+    def __init__(self, stored: Stored) -> None:
+        namespace = stored.namespace()
+        self.stored = stored
         self.n_pieces: int = namespace["n_pieces"]
         self.kinked: tuple[bool, ...] = namespace["kinked"]
         self._breaks = namespace["breaks"]
         self._values: Sequence[Any] = [namespace[f"value_{k}"] for k in range(self.n_pieces)]
         self._slopes: Sequence[Any] = [namespace[f"slope_{k}"] for k in range(self.n_pieces)]
         self._curvatures: Sequence[Any] = [namespace[f"curvature_{k}"] for k in range(self.n_pieces)]
-        self._compile = compiled
         self._compiled: CompiledKernel | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.stored,)
 
     def breaks(self, *theta: Any) -> tuple[Any, ...]:
         """The borders, ascending."""
@@ -59,14 +63,16 @@ class GeneratedPieceKernel:
     def compiled(self) -> CompiledKernel:
         """The numba twin."""
         if self._compiled is None:
-            self._compiled = self._compile()
+            self._compiled = self.stored.compiled()
         return self._compiled
 
 
 class GeneratedWeightKernel:
     """Vectorized kernels of v*(l, lambda) (see `spdsl.problem.WeightKernel`)."""
 
-    def __init__(self, namespace: Mapping[str, Any], compiled: Callable[[], Any]) -> None:
+    def __init__(self, stored: Stored) -> None:
+        namespace = stored.namespace()
+        self.stored = stored
         self.n_pieces: int = namespace["n_pieces"]
         self.names: tuple[str, ...] = namespace["names"]
         self.continuous: bool = namespace["continuous"]
@@ -75,8 +81,10 @@ class GeneratedWeightKernel:
         self._by_loss: Sequence[Any] = [namespace[f"dloss_{k}"] for k in range(self.n_pieces)]
         self._by_age: Sequence[Any] = [namespace[f"dage_{k}"] for k in range(self.n_pieces)]
         self._regularizer = namespace["regularizer"]
-        self._compile = compiled
         self._compiled: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.stored,)
 
     def breaks(self, age: float, *theta: float) -> tuple[float, ...]:
         """The loss thresholds, ascending."""
@@ -111,7 +119,7 @@ class GeneratedWeightKernel:
     def compiled(self) -> Any:
         """The numba twin."""
         if self._compiled is None:
-            self._compiled = self._compile()
+            self._compiled = self.stored.compiled()
         return self._compiled
 
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from spdsl.problem.expressions import Call, Expression, Number, text
 
-__all__ = ["Monomial", "Normal", "add", "expression", "multiply", "normal", "single"]
+__all__ = ["Monomial", "Normal", "add", "collected", "expression", "multiply", "normal", "single", "size"]
 
 Monomial: TypeAlias = tuple[tuple[Expression, int], ...]
 Normal: TypeAlias = dict[Monomial, float]
@@ -31,19 +31,62 @@ def normal(value: Expression | None) -> Normal:
     if value.function == "add":
         total: Normal = {}
         for argument in value.arguments:
-            total = add(total, normal(argument))
-        return total
+            for monomial, coefficient in normal(argument).items():
+                total[monomial] = total.get(monomial, 0.0) + coefficient
+        return {monomial: coefficient for monomial, coefficient in total.items() if coefficient}
     if value.function == "multiply":
         product: Normal = {(): 1.0}
         for argument in value.arguments:
             product = multiply(product, normal(argument))
         return product
+    if (
+        value.function == "power"
+        and isinstance(value.arguments[1], Number)
+        and value.arguments[1].value in (2.0, 3.0, 4.0)
+    ):
+        base = normal(value.arguments[0])
+        if len(base) <= 4:
+            power: Normal = {(): 1.0}
+            for _ in range(int(value.arguments[1].value)):
+                power = multiply(power, base)
+            return power
     if value.function == "divide":
         below = single(normal(value.arguments[1]))
         if below is not None and below[1]:
             inverse = tuple((factor, -power) for factor, power in below[0])
             return multiply(normal(value.arguments[0]), {inverse: 1.0 / below[1]})
     return {((value, 1),): 1.0}
+
+
+def collected(value: Expression, longest: int = 20) -> Expression:
+    """The expression with like terms collected in every sum of more than `longest` terms (not recursive)."""
+    results: list[Expression] = []
+    stack: list[tuple[Expression, bool]] = [(value, False)]
+    while stack:
+        node, ready = stack.pop()
+        if not isinstance(node, Call):
+            results.append(node)
+        elif ready:
+            count = len(node.arguments)
+            made = Call(node.function, tuple(results[len(results) - count :]))
+            del results[len(results) - count :]
+            long = node.function == "add" and count > longest
+            results.append(expression(normal(made)) if long else made)
+        else:
+            stack.append((node, True))
+            stack.extend((argument, False) for argument in reversed(node.arguments))
+    return results[0]
+
+
+def size(value: Expression) -> int:
+    """The number of nodes."""
+    count, stack = 0, [value]
+    while stack:
+        node = stack.pop()
+        count += 1
+        if isinstance(node, Call):
+            stack.extend(node.arguments)
+    return count
 
 
 def single(form: Normal) -> tuple[Monomial, float] | None:
@@ -99,7 +142,8 @@ def _term(monomial: Monomial, coefficient: float) -> Expression:
     above: list[Expression] = [] if abs(coefficient) == 1.0 else [Number(abs(coefficient))]
     below: list[Expression] = []
     for factor, power in monomial:
-        (above if power > 0 else below).extend([factor] * abs(power))
+        raised = factor if abs(power) == 1 else Call("power", (factor, Number(float(abs(power)))))
+        (above if power > 0 else below).append(raised)
     top: Expression = _product(above) if above else Number(1.0)
     found = Call("divide", (top, _product(below))) if below else top
     return Call("negative", (found,)) if coefficient < 0 else found

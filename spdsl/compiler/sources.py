@@ -62,13 +62,11 @@ def function_sources(
         for what, formula in zip(("value", "slope", "curvature"), row):
             numpy += ["", "", f"def {what}_{label}({', '.join(['z', *given])}):"]
             numpy += [f"    return {code(formula, names, 'numpy')}"]
-    numba: list[str] = []
+    numba = _labels(["z", "theta"], "z", given, borders, names)
     for position, what in enumerate(("value", "slope", "curvature")):
-        numba += _selected(what, ["piece", "z", "theta"], given, [row[position] for row in rows], names)
-    numba += _labels(["z", "theta"], "z", given, borders, names)
-    for what in ("value", "slope", "curvature"):
-        numba += _signed("float64(float64, float64[:])", f"def {what}(z, theta):")
-        numba += [f"    return piece_{what}(piece_of(z, theta), z, theta)"]
+        formulas = [row[position] for row in rows]
+        numba += _selected(what, ["piece", "z", "theta"], given, formulas, names)
+        numba += _whole(what, ["z", "theta"], "z", given, borders, formulas, names)
     return _file(title, numpy, "numpy"), _file(title, numba, "numba")
 
 
@@ -138,11 +136,9 @@ def _weight_numba(
             for label, row in enumerate(rows)
         ]
         lines += _selected(what, ["piece", "loss", "age", "theta"], given, formulas, names)
+        lines += _whole(what, ["loss", "age", "theta"], "loss", given, borders, formulas, names)
     lines += _labels(["loss", "age", "theta"], "loss", given, borders, names)
-    for what in ("weight", "dloss", "dage"):
-        lines += _signed("float64(float64, float64, float64[:])", f"def {what}(loss, age, theta):")
-        lines += [f"    return piece_{what}(piece_of(loss, age, theta), loss, age, theta)"]
-    lines += _signed("float64(float64, float64, float64[:])", "def regularizer(v, age, theta):")
+    lines += _compiled("def regularizer(v, age, theta):")
     lines += [*_unpack(given), *([] if finite_at_zero else ["    v = max(v, 1e-300)"])]
     for upper, formula in pieces[:-1]:
         lines += [f"    if v <= {code(upper, names, 'numba')}:", f"        return {code(formula, names, 'numba')}"]
@@ -172,9 +168,8 @@ def _implicit_numpy(label: int, row: ImplicitRow, arguments: Sequence[str], name
 
 def _implicit_numba(label: int, row: ImplicitRow, given: Sequence[str], names: Mapping[str, str]) -> list[str]:
     show = {what: code(getattr(row, what), names, "numba") for what in ("slope", "curvature", "mixed", "low", "high")}
-    signature = "float64(float64, float64, float64[:])"
     return [
-        *_signed(signature, f"def weight_{label}(loss, age, theta):"),
+        *_compiled(f"def weight_{label}(loss, age, theta):"),
         *_unpack(given),
         f"    low = float({show['low']})",
         f"    high = float({show['high']})",
@@ -192,11 +187,11 @@ def _implicit_numba(label: int, row: ImplicitRow, given: Sequence[str], names: M
         "            return ahead",
         "        v = ahead",
         "    return v",
-        *_signed(signature, f"def dloss_{label}(loss, age, theta):"),
+        *_compiled(f"def dloss_{label}(loss, age, theta):"),
         *_unpack(given),
         f"    v = weight_{label}(loss, age, theta)",
         f"    return -1.0/({show['curvature']})",
-        *_signed(signature, f"def dage_{label}(loss, age, theta):"),
+        *_compiled(f"def dage_{label}(loss, age, theta):"),
         *_unpack(given),
         f"    v = weight_{label}(loss, age, theta)",
         f"    return -({show['mixed']})/({show['curvature']})",
@@ -210,8 +205,9 @@ def _breaks(
     return ["", "", f"def breaks({', '.join(arguments)}):", f"    return ({''.join(f'{item}, ' for item in shown)})"]
 
 
-def _signed(signature: str, header: str) -> list[str]:
-    return ["", "", f"@njit({signature!r}, cache=CACHE, error_model='numpy')", header]
+def _compiled(header: str) -> list[str]:
+    """A function that numba compiles when it is first called."""
+    return ["", "", "@njit(cache=CACHE, error_model='numpy')", header]
 
 
 def _unpack(parameters: Sequence[str]) -> list[str]:
@@ -226,13 +222,29 @@ def _selected(
     names: Mapping[str, str],
 ) -> list[str]:
     """A scalar function that picks the formula (or ready source) by its label."""
-    floats = ", ".join("float64" for _ in arguments[1:-1])
-    lines = _signed(f"float64(int64, {floats}, float64[:])", f"def piece_{what}({', '.join(arguments)}):")
+    lines = _compiled(f"def piece_{what}({', '.join(arguments)}):")
     lines += _unpack(parameters)
     shown = [item if isinstance(item, str) else code(item, names, "numba") for item in formulas]
     for label, formula in enumerate(shown[:-1]):
         lines += [f"    if piece == {label}:", f"        return {formula}"]
     return [*lines, f"    return {shown[-1]}"]
+
+
+def _whole(
+    what: str,
+    arguments: Sequence[str],
+    at: str,
+    parameters: Sequence[str],
+    borders: Sequence[Symbolic],
+    formulas: Sequence[Symbolic | str],
+    names: Mapping[str, str],
+) -> list[str]:
+    """A scalar function that finds its piece itself, from the right, so that a border belongs to the right-hand one."""
+    shown = [item if isinstance(item, str) else code(item, names, "numba") for item in formulas]
+    lines = [*_compiled(f"def {what}({', '.join(arguments)}):"), *_unpack(parameters)]
+    for border, formula in zip(reversed(borders), reversed(shown[1:])):
+        lines += [f"    if {at} >= {code(border, names, 'numba')}:", f"        return {formula}"]
+    return [*lines, f"    return {shown[0]}"]
 
 
 def _labels(
@@ -242,8 +254,7 @@ def _labels(
     borders: Sequence[Symbolic],
     names: Mapping[str, str],
 ) -> list[str]:
-    floats = ", ".join("float64" for _ in arguments[:-1])
-    lines = _signed(f"int64({floats}, float64[:])", f"def piece_of({', '.join(arguments)}):")
+    lines = _compiled(f"def piece_of({', '.join(arguments)}):")
     lines += _unpack(parameters) if borders else []
     lines += ["    label = 0"]
     for border in borders:

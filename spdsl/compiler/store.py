@@ -6,7 +6,6 @@ memory. A folder that can't be written or a damaged file costs a new derivation,
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib.util
 import json
@@ -18,9 +17,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from spdsl import __version__
+from spdsl.cache import cache_folder
 from spdsl.compiler.derived import DerivedFunction, DerivedWeights, from_plain, to_plain
-from spdsl.language.cache import cache_folder
+from spdsl.compiler.models import fingerprint
 
 __all__ = ["Stored", "key_of", "load", "save"]
 
@@ -60,7 +59,7 @@ class Stored:
 
 def key_of(kind: str, facts: Any) -> str:
     """A name for what is derived from `facts` (anything with a faithful `repr`) by this version of the compiler."""
-    digest = hashlib.sha256(repr((_fingerprint(), facts)).encode()).hexdigest()
+    digest = hashlib.sha256(repr((fingerprint(), facts)).encode()).hexdigest()
     return f"{kind}_{digest[:24]}"
 
 
@@ -82,14 +81,6 @@ def save(name: str, derived: DerivedFunction | DerivedWeights, numpy_source: str
     _write(f"{name}_numba.py", numba_source)
     _write(f"{name}.py", f'{numpy_source}\nDERIVATION = r"""{plain}"""\n')
     return Stored(name, derived, numpy_source, numba_source)
-
-
-@functools.cache
-def _fingerprint() -> tuple[Any, ...]:
-    """Changes when spdsl or a file of the compiler does."""
-    here = Path(__file__).parent
-    files = sorted((entry.name, entry.stat().st_size, entry.stat().st_mtime_ns) for entry in os.scandir(here))
-    return (__version__, *(item for item in files if item[0].endswith(".py")))
 
 
 def _folder() -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from spdsl.compiler import affine
+from spdsl.compiler import affine, normal
 from spdsl.compiler.affine import Affine, Constant
 from spdsl.compiler.values import Elementwise, Lowering
 from spdsl.language import tree
@@ -87,8 +87,6 @@ def _multiple(node: tree.Chain, lowering: Lowering) -> list[Part]:
 
 def tidied(coefficient: Expression) -> Expression:
     """1/(2 n) rather than 1 * (1/2) * (1/n)."""
-    from spdsl.compiler import normal
-
     return normal.expression(normal.normal(coefficient))
 
 

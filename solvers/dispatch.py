@@ -21,6 +21,7 @@ __all__ = ["BACKENDS", "Choice", "all_choices", "check_options", "get", "pick"]
 BACKENDS: dict[str, str] = {
     "path_following": "spdsl.solvers.path_following:PathFollowing",
     "acs": "spdsl.solvers.alternate_search:AlternateSearch",
+    "original": "spdsl.solvers.alternate_search:Original",
     "comid": "spdsl.solvers.comid:Comid",
     "dual_averaging": "spdsl.solvers.dual_averaging:DualAveraging",
 }

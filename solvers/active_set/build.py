@@ -17,13 +17,14 @@ from spdsl.problem import (
     ScalarFunction,
     Separable,
 )
+from spdsl.problem.expressions import text
 from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.coordinates import CoordinateBlock, Coordinates, box_kernel
 from spdsl.solvers.active_set.rows import RowBlock
 from spdsl.solvers.active_set.system import System, dense
 from spdsl.solvers.active_set.weighting import FixedWeights, IntArray, SelfPacedWeights
 
-__all__ = ["build", "refusals"]
+__all__ = ["build", "coefficient_refusals", "refusals"]
 
 
 def refusals(problem: Problem) -> list[str]:
@@ -49,6 +50,18 @@ def refusals(problem: Problem) -> list[str]:
             reasons.append(f"the constraint `{constraint.text}` is not a bound on single entries")
         elif constraint.relation != "<=":
             reasons.append(f"the constraint `{constraint.text}` is an equation")
+    return reasons
+
+
+def coefficient_refusals(bound: BoundProblem) -> list[str]:
+    """Why the data don't fit: negative coefficients make a regularizer concave."""
+    reasons = []
+    for item in bound.problem.regularizers:
+        coefficient = bound.evaluate(item.coefficient)
+        if np.ndim(coefficient) or not np.isfinite(coefficient):
+            reasons.append(f"the coefficient `{text(item.coefficient)}` is not a finite number")
+        elif coefficient < 0 and not isinstance(item, LinearTerm):
+            reasons.append(f"the coefficient `{text(item.coefficient)}` of a regularizer is negative ({coefficient:g})")
     return reasons
 
 

@@ -20,7 +20,7 @@ from spdsl.solvers.active_set.linear import BorderedFactor
 from spdsl.solvers.active_set.ray import Landing, first_minimum
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 
-__all__ = ["Minimum", "minimize", "residual", "violations"]
+__all__ = ["Minimum", "minimize", "residual", "violations", "with_multipliers"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def minimize(
     for iteration in range(max_iterations):
         if direction is None:
             point = replace(point, labels=system.relabel(point.labels, point.x, age))
-        evaluation, factor = _with_multipliers(system, point)
+        evaluation, factor = with_multipliers(system, point)
         point = evaluation.point
         scale = system.magnitude(evaluation)
         inner = _norm(evaluation.gradient[evaluation.free]) if direction is None else np.inf
@@ -109,7 +109,7 @@ def minimize(
         if crawls > 20 + 2 * factor.f:
             return Minimum(evaluation, factor, max(inner, violation) / (scale or 1.0), iteration, "stalled")
         point = _moved(system, point, step, landing)
-    evaluation, factor = _with_multipliers(system, point)
+    evaluation, factor = with_multipliers(system, point)
     return Minimum(evaluation, factor, residual(system, evaluation), max_iterations, "limit")
 
 
@@ -141,7 +141,7 @@ def violations(system: System, evaluation: Evaluation) -> tuple[float, tuple[int
     return largest, where
 
 
-def _with_multipliers(system: System, point: Point) -> tuple[Evaluation, BorderedFactor]:
+def with_multipliers(system: System, point: Point) -> tuple[Evaluation, BorderedFactor]:
     """Evaluate with the multipliers that fit the gradient best."""
     bare = replace(point, multipliers=tuple(np.zeros(block.m) for block in system.blocks))
     evaluation = system.evaluate(bare)
@@ -150,7 +150,7 @@ def _with_multipliers(system: System, point: Point) -> tuple[Evaluation, Bordere
         return evaluation, factor
     if factor.dependent:
         point = _thinned(system, evaluation)
-        return _with_multipliers(system, point)
+        return with_multipliers(system, point)
     s = factor.multipliers(evaluation.gradient[evaluation.free])
     _, multipliers = system.spread(evaluation, np.zeros(evaluation.free.size), s)
     return system.evaluate(replace(bare, multipliers=multipliers)), factor

@@ -49,6 +49,8 @@ class Node:
         At an event, the same with the causing terms flipped.
     change : float
         Largest change of x at a jump.
+    left : array (p,) or None
+        At a jump, x before it.
     stride : float
         The stride to try next.
     """
@@ -61,6 +63,7 @@ class Node:
     before: Labels | None = None
     cause: Labels | None = None
     change: float = 0.0
+    left: Array | None = None
 
     @property
     def point(self) -> Point:
@@ -230,7 +233,7 @@ class Tracker:
         change = float(np.abs(converged.point.x - left.x).max(initial=0.0))
         size = float(np.abs(left.x).max(initial=0.0))
         kind: Literal["turning", "jump"] = "jump" if change > 1e-9 * max(size, 1e-300) else "turning"
-        return Node(converged, self._tangent(converged), kind, node.stride, came, before, cause, change)
+        return Node(converged, self._tangent(converged), kind, node.stride, came, before, cause, change, left.x)
 
 
 def _predicted(node: Node, h: float) -> Point:

@@ -1,0 +1,157 @@
+"""The ages of a run: the model's `age` statement in numbers, and where its interval lies among the losses.
+
+In: a bound problem and the losses of the fit that starts the run. Out: the lower and upper age, and a sentence when the
+interval takes in no sample, or every sample from its start. A sample is *in* when v* > 0 if the SP-regularizer has a
+finite exit threshold, and when v* >= 1/2 if it has none (log, Welsch, Cauchy).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spdsl.diagnostics import Diagnostic, SolverError
+from spdsl.problem import BoundProblem
+from spdsl.problem.functions import Array
+
+__all__ = ["Ages", "entry_age", "in_share", "resolve_ages", "samples_in"]
+
+
+@dataclass(frozen=True)
+class Ages:
+    """The interval of ages (equal ends for a fixed age), and what is to be said of it ("" if nothing)."""
+
+    lower: float
+    upper: float
+    message: str = ""
+
+    @property
+    def is_fixed(self) -> bool:
+        """One age only."""
+        return self.lower == self.upper
+
+
+def samples_in(bound: BoundProblem, losses: Array, age: float) -> Array:
+    """Which samples are in at an age (n,), bool."""
+    weights = bound.weights(losses, age)
+    return weights > 0.0 if _has_exit(bound, age) else weights >= 0.5
+
+
+def in_share(bound: BoundProblem, losses: Array, age: float) -> float:
+    """The share of samples that are in."""
+    return float(np.mean(samples_in(bound, losses, age)))
+
+
+def _has_exit(bound: BoundProblem, age: float) -> bool:
+    """Is there a finite loss from which on v* is 0?"""
+    self_paced = bound.problem.self_paced
+    assert self_paced is not None
+    kernel = self_paced.kernel
+    assert kernel is not None
+    borders = kernel.breaks(age, *bound.weight_parameters())
+    if not borders or not np.isfinite(borders[-1]):
+        return False
+    beyond = np.array([2.0 * float(borders[-1]) + age])
+    return float(bound.weights(beyond, age)[0]) == 0.0
+
+
+def entry_age(bound: BoundProblem, loss: float) -> float:
+    """The age from which on a sample of this loss is in.
+
+    Found by bisection: v* rises with the age (Definition 2, axiom iii). 0 when it is in at every age, inf when at none.
+    """
+    self_paced = bound.problem.self_paced
+    assert self_paced is not None
+    low, high = self_paced.age_range
+
+    def is_in(age: float) -> bool:
+        return bool(samples_in(bound, np.array([loss]), age)[0])
+
+    smallest = max(low * (1.0 + 1e-12), 1e-250)
+    largest = min(high * (1.0 - 1e-12), 1e250)
+    if is_in(smallest):
+        return 0.0
+    if not is_in(largest):
+        return float("inf")
+    below, above = smallest, largest
+    while above > below * (1.0 + 4e-16):
+        middle = float(np.sqrt(below) * np.sqrt(above)) if above > 2.0 * below else 0.5 * (below + above)
+        if not below < middle < above:
+            break
+        if is_in(middle):
+            above = middle
+        else:
+            below = middle
+    if self_paced.kernel is not None:  # where a border is the age itself, say exactly that age
+        for exact in (loss, float(np.sqrt(loss))):
+            if abs(exact - above) <= 1e-14 * above:
+                return exact
+    return above
+
+
+def resolve_ages(bound: BoundProblem, losses: Array) -> Ages:
+    """The model's ages, quantiles by the losses of the fit that starts the run.
+
+    Raises
+    ------
+    SolverError
+        When the ages are out of order, or outside those for which the SP-regularizer is one.
+    """
+    age = bound.problem.age
+    self_paced = bound.problem.self_paced
+    assert age is not None
+    assert self_paced is not None
+    lower = float(bound.evaluate(age.lower))
+    upper = lower if age.upper is None else float(bound.evaluate(age.upper))
+    if age.kind == "quantiles":
+        lower, upper = _from_quantiles(bound, losses, lower, upper)
+    low, high = self_paced.age_range
+    if not low < lower <= upper < high or not np.isfinite(upper):
+        raise SolverError(
+            Diagnostic(
+                "SPL506",
+                f"the ages [{lower:.6g}, {upper:.6g}] are not an interval inside ({low:.6g}, {high:.6g}), the ages at "
+                f"which `{self_paced.name}` is a self-paced regularizer",
+            )
+        )
+    return Ages(lower, upper, _where_among(bound, losses, lower, upper))
+
+
+def _from_quantiles(bound: BoundProblem, losses: Array, first: float, last: float) -> tuple[float, float]:
+    """The ages from which on the shares `first` and `last` of the samples are in."""
+    if not 0.0 <= first <= last <= 1.0:
+        raise SolverError(
+            Diagnostic("SPL506", f"quantiles({first:.6g}, {last:.6g}) need 0 <= first <= last <= 1")
+        )
+    ordered = np.sort(losses)
+    n = len(ordered)
+    ages = []
+    for share in (first, last):
+        rank = max(int(np.ceil(share * n - 1e-9)), 1)
+        ages.append(entry_age(bound, float(ordered[rank - 1])))
+    lower, upper = ages
+    positive = ordered[ordered > 0.0]
+    if lower == 0.0 and positive.size:  # a share of the losses is 0: start where the first of the others comes in
+        lower = entry_age(bound, float(positive[0]))
+    if not (0.0 < lower <= upper and np.isfinite(upper)):
+        raise SolverError(
+            Diagnostic(
+                "SPL506",
+                f"no ages take in shares {first:.6g} to {last:.6g} of the samples: under the starting fit the losses "
+                f"range from {ordered[0]:.6g} to {ordered[-1]:.6g}",
+                help=("give the ages in the loss's own units: `age lambda in [a, b]`",),
+            )
+        )
+    return lower, upper
+
+
+def _where_among(bound: BoundProblem, losses: Array, lower: float, upper: float) -> str:
+    """What a user should know when the interval misses the losses."""
+    spread = f"under the starting fit the losses range from {losses.min():.6g} to {losses.max():.6g}"
+    interval = f"the age {lower:.6g}" if lower == upper else f"the age interval [{lower:.6g}, {upper:.6g}]"
+    if not samples_in(bound, losses, upper).any():
+        return f"{interval} lies below every loss, so no sample is in at its start; {spread}"
+    if lower < upper and samples_in(bound, losses, lower).all():
+        return f"{interval} lies above every loss, so every sample is in throughout; {spread}"
+    return ""

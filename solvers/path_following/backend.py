@@ -1,0 +1,252 @@
+"""The back end `path_following`: the exact age-path of a self-paced model, or its partial optimum at one age.
+
+In: a bound problem and options. Out: a `Path` whose nodes are exact to rounding and whose critical points say what
+happened, or a `Solution`.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spdsl.diagnostics import SpdslWarning
+from spdsl.problem import BoundProblem, Problem
+from spdsl.problem.functions import Array
+from spdsl.solution import CriticalPoint, History, Path, Solution, Status
+from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
+from spdsl.solvers.active_set.minimize import residual
+from spdsl.solvers.active_set.system import System
+from spdsl.solvers.ages import Ages, in_share, resolve_ages
+from spdsl.solvers.alternate_search.search import search
+from spdsl.solvers.alternate_search.start import check_start, first_fit
+from spdsl.solvers.path_following.branch import AgeBranch
+from spdsl.solvers.path_following.causes import describe
+from spdsl.solvers.path_following.tracker import BrokenPathError, Node, Tracker
+from spdsl.solvers.protocol import BackEnd, CommonOptions, option
+from spdsl.solvers.threads import small_systems
+
+__all__ = ["PathFollowing", "PathOptions", "PathState"]
+
+_STEP_SECONDS = 0.1  # work between two looks at the clock
+
+
+@dataclass(frozen=True)
+class PathOptions(CommonOptions):
+    """Options of `path_following`."""
+
+    start: Any = option(
+        "full",
+        "where alternate search starts at the lowest age: full (the fit of all samples), zero, or subset(share, seed = k)",
+        check=check_start,
+    )
+    max_nodes: int = option(
+        1_000_000,
+        "nodes after which the path ends early",
+        check=lambda value: None if value > 0 else "must be positive",
+    )
+
+
+@dataclass(frozen=True)
+class PathState:
+    """A path so far: chunks of nodes, and why it can't go on, if it can't."""
+
+    system: System
+    tracker: Tracker
+    ages: Ages
+    chunks: tuple[tuple[Node, ...], ...]
+    rounds: int
+    broken: str = ""
+
+    @property
+    def last(self) -> Node:
+        """The node reached."""
+        return self.chunks[-1][-1]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All nodes, ascending."""
+        return [node for chunk in self.chunks for node in chunk]
+
+
+class PathFollowing(BackEnd[PathState]):
+    """Exact path-following over the age; see `spdsl.solvers.path_following.tracker`."""
+
+    name: ClassVar[str] = "path_following"
+    summary: ClassVar[str] = "exact age-path: turning points by extended Newton, jumps by descent (GAGA, whole)"
+    options: ClassVar[type[CommonOptions]] = PathOptions
+
+    def refuses(self, problem: Problem) -> list[str]:
+        """It needs a self-paced model with ages, and parts that make a `System`."""
+        reasons = refusals(problem)
+        if problem.self_paced is None:
+            reasons.append("the model has no self_paced term, so there is no age to follow")
+        elif problem.age is None:
+            reasons.append("the model has no age statement")
+        elif problem.self_paced.kernel is None:
+            reasons.append("no sample weights were derived from the self-paced term")
+        return reasons
+
+    def refuses_data(self, problem: BoundProblem, options: CommonOptions) -> list[str]:
+        """Coefficients must not be negative."""
+        return coefficient_refusals(problem)
+
+    def init(self, problem: BoundProblem, options: PathOptions) -> PathState:
+        """Alternate search at the lowest age, polished by Newton."""
+        system = build(problem)
+        with small_systems(system.p):
+            x = first_fit(problem, system, options.start, options.seed)
+            losses = system.losses(x)
+            ages = resolve_ages(problem, losses)
+            found = search(system, ages.lower, x)
+            tracker = Tracker(system)
+            if found.minimum.failure:
+                broken = f"alternate search found no minimum at the age {ages.lower:.6g}: {found.minimum.failure}"
+                node = tracker.start(found.minimum, 1.0)
+                return PathState(system, tracker, ages, ((node,),), found.rounds, broken)
+            node = tracker.start(found.minimum, 0.05 * (ages.upper - ages.lower))
+        if ages.message:
+            warnings.warn(ages.message, SpdslWarning, stacklevel=2)
+        return PathState(system, tracker, ages, ((node,),), found.rounds)
+
+    def step(self, problem: BoundProblem, options: PathOptions, state: PathState) -> PathState:
+        """Nodes for about a tenth of a second."""
+        began = time.monotonic()
+        chunk: list[Node] = []
+        node = state.last
+        broken = ""
+        with small_systems(state.system.p):
+            while node.age < state.ages.upper and time.monotonic() - began < _STEP_SECONDS:
+                try:
+                    node = state.tracker.advance(node, state.ages.upper)
+                except BrokenPathError as error:
+                    broken = f"at the age {node.age:.8g} the path can't go on: {error}"
+                    break
+                chunk.append(node)
+        chunks = (*state.chunks, tuple(chunk)) if chunk else state.chunks
+        return replace(state, chunks=chunks, broken=broken)
+
+    def done(self, problem: BoundProblem, options: PathOptions, state: PathState) -> Status | None:
+        """At the upper age, or broken."""
+        if state.broken:
+            return Status.PARTIAL_PATH
+        if state.last.age >= state.ages.upper:
+            return Status.EXACT
+        if sum(len(chunk) for chunk in state.chunks) >= options.max_nodes:
+            return Status.ITERATION_LIMIT
+        return None
+
+    def progress(self, state: PathState) -> tuple[float, str]:
+        """The share of the ages followed."""
+        ages = state.ages
+        share = (state.last.age - ages.lower) / (ages.upper - ages.lower) if ages.upper > ages.lower else 1.0
+        count = sum(len(chunk) for chunk in state.chunks)
+        return min(max(share, 0.0), 1.0), f"age {state.last.age:.4g}, {count} nodes"
+
+    def finish(self, problem: BoundProblem, options: PathOptions, state: PathState, status: Status) -> Solution | Path:
+        """The path, or at a fixed age the solution."""
+        system = state.system
+        nodes = state.nodes
+        residuals = np.array([residual(system, node.converged.evaluation) for node in nodes])
+        status = _honest(status, residuals)
+        message = "; ".join(text for text in (state.broken, state.ages.message) if text)
+        statistics = _statistics(state, nodes)
+        if state.ages.is_fixed:
+            x = nodes[-1].point.x
+            return Solution(
+                bound=problem,
+                x=x,
+                status=status,
+                objective=problem.objective(x, state.ages.lower),
+                backend=self.name,
+                age=state.ages.lower,
+                message=message,
+                kkt_residual=float(residuals[-1]),
+                statistics=statistics,
+            )
+        ages, points, errors = _both_sides_of_jumps(nodes, residuals)
+        branch = AgeBranch(problem, ages, points, lambda: critical_points(problem, system, nodes), system)
+        return Path(
+            bound=problem,
+            ages=ages,
+            nodes=points,
+            kkt_residuals=errors,
+            status=status,
+            backend=self.name,
+            branch=branch,
+            message=message,
+            history=_history(problem, system, ages, points),
+            statistics=statistics,
+        )
+
+    def resume(self, problem: BoundProblem, path: Path) -> AgeBranch:
+        """The branch of a loaded path; its critical points are stored with it."""
+        return AgeBranch(problem, path.ages, path.nodes)
+
+
+def critical_points(problem: BoundProblem, system: System, nodes: list[Node]) -> tuple[CriticalPoint, ...]:
+    """Every turning point and jump of a list of nodes."""
+    found = []
+    for node in nodes:
+        if node.kind not in ("turning", "jump") or node.before is None or node.cause is None:
+            continue
+        cause = describe(problem, system, node.before, node.cause)
+        kind = "jump" if node.kind == "jump" else "turning"
+        found.append(
+            CriticalPoint(
+                age=node.age,
+                kind=kind,  # type: ignore[arg-type]
+                cause=cause.text,
+                samples=cause.samples,
+                coordinates=cause.coordinates,
+                change=node.change if kind == "jump" else 0.0,
+            )
+        )
+    return tuple(found)
+
+
+def _honest(status: Status, residuals: Array) -> Status:
+    """A path that was followed to its end is exact, solved or stalled by its residuals, not by its being at the end."""
+    if status is not Status.EXACT:
+        return status
+    worst = float(residuals.max(initial=0.0))
+    if worst <= 1e-10:
+        return Status.EXACT
+    return Status.SOLVED if worst <= 1e-8 else Status.STALLED
+
+
+def _both_sides_of_jumps(nodes: list[Node], residuals: Array) -> tuple[Array, Array, Array]:
+    ages: list[float] = []
+    points: list[Array] = []
+    errors: list[float] = []
+    for node, error in zip(nodes, residuals):
+        if node.kind == "jump" and node.left is not None:
+            ages.append(node.age)
+            points.append(node.left)
+            errors.append(errors[-1])
+        ages.append(node.age)
+        points.append(node.point.x)
+        errors.append(float(error))
+    return np.array(ages), np.array(points), np.array(errors)
+
+
+def _history(problem: BoundProblem, system: System, ages: Array, points: Array) -> History:
+    shares = [in_share(problem, system.losses(x), age) for age, x in zip(ages, points)]
+    nonzeros = [int(np.count_nonzero(x)) for x in points]
+    return History(
+        {"age": ages, "in_share": np.array(shares, float), "nonzeros": np.array(nonzeros, float)}
+    )
+
+
+def _statistics(state: PathState, nodes: list[Node]) -> dict[str, float]:
+    return {
+        "nodes": len(nodes),
+        "turning_points": sum(node.kind == "turning" for node in nodes),
+        "jumps": sum(node.kind == "jump" for node in nodes),
+        "newton_steps": state.tracker.newton_steps,
+        "rejected_strides": state.tracker.rejections,
+        "search_rounds": state.rounds,
+    }

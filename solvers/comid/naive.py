@@ -70,7 +70,7 @@ def _spectral_step(divergence: Divergence, target: Array, penalty: Penalty) -> t
 
 
 def _step_with_l1(
-    divergence: Divergence, target: Array, penalty: Penalty, tolerance: float = 1e-15, limit: int = 20_000
+    divergence: Divergence, target: Array, penalty: Penalty, tolerance: float = 1e-13, limit: int = 2_000
 ) -> tuple[Array, Array]:
     """max over |Z_ij| <= c of the dual function; its gradient is the spectral step's M at target - Z."""
     c = penalty.l1

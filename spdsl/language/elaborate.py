@@ -234,6 +234,8 @@ class Elaborator:
 
     def _transpose(self, node: Transpose, scope: Scope) -> Typed:
         operand, type_ = self.numeric(node.operand, scope)
+        if type_ is not None and len(type_.shape) < 2:
+            return operand, type_  # a vector is its own transpose, so that `w.T @ w` is `w @ w`
         made = node if operand is node.operand else node.replace(operand=operand)
         if type_ is None:
             return made, None

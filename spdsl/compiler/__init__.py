@@ -6,6 +6,7 @@ derivation for people. Costly imports happen only for what the cache doesn't kno
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["compile_model", "compile_text", "describe"]
 
 
-def compile_text(text: str, name: str = "<model>") -> Problem:
+def compile_text(text: str, name: str = "<model>", parameters: Mapping[str, float] | None = None) -> Problem:
     """Compile the text of a model file; a text that was compiled before comes from the cache.
 
     Parameters
@@ -24,6 +25,9 @@ def compile_text(text: str, name: str = "<model>") -> Problem:
     text : str
     name : str
         What to call it in messages, such as the file's name.
+    parameters : mapping, optional
+        Values of scalar parameters to derive for, instead of the model's defaults: needed only where
+        `spdsl.problem.unmet` says that they differ in kind (another order of kinks, another sign).
 
     Raises
     ------
@@ -32,18 +36,18 @@ def compile_text(text: str, name: str = "<model>") -> Problem:
     """
     from spdsl.compiler.models import keep, known
 
-    problem = known(text, name)
+    problem = known(text, name, parameters)
     if problem is None:
         from spdsl.language.check import check
         from spdsl.language.parser import parse
 
-        problem = compile_model(check(parse(text, name)))
-        keep(text, name, problem)
+        problem = compile_model(check(parse(text, name)), parameters)
+        keep(text, name, parameters, problem)
     return problem
 
 
-def compile_model(model: CheckedModel) -> Problem:
-    """Compile a checked model.
+def compile_model(model: CheckedModel, parameters: Mapping[str, float] | None = None) -> Problem:
+    """Compile a checked model (for given values of parameters, see `compile_text`).
 
     Raises
     ------
@@ -52,7 +56,7 @@ def compile_model(model: CheckedModel) -> Problem:
     """
     from spdsl.compiler.lower import lower
 
-    return lower(model, model.tree.source.name)
+    return lower(model, model.tree.source.name, parameters)
 
 
 def describe(problem: Problem) -> Derivation:

@@ -38,7 +38,7 @@ def judge(pieces: Sequence[SmoothPiece], smooth: Sequence[bool], scope: Scope) -
 def _refutation(pieces: Sequence[SmoothPiece], scope: Scope) -> tuple[Verdict, str, dict[str, float]] | None:
     from spdsl.compiler.derive import grid_around
 
-    for values in scope.samples():
+    for values in scope.data_samples():
         borders = [scope.number(p.segment.lower.at, 0.0, values) for p in pieces[1:] if p.segment.lower is not None]
         grid = grid_around(borders, scope)
         label = np.searchsorted(borders, grid, side="right")

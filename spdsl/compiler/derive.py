@@ -113,11 +113,11 @@ def tidy(expression: Symbolic) -> Symbolic:
 
 def verify(body: Expression, pieces: Sequence[SmoothPiece], scope: Scope) -> None:
     """Hold every piece against the formula as evaluated by the language's own operations."""
-    for values in scope.samples():
+    for values in scope.data_samples():
         borders = [scope.number(p.segment.lower.at, 0.0, values) for p in pieces[1:] if p.segment.lower is not None]
         if any(not np.isfinite(border) for border in borders) or any(np.diff(borders) < 0):
             shown = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
-            raise DerivationError(f"the order of its pieces depends on the parameters: it is another one at {shown}")
+            raise DerivationError(f"the order of its pieces depends on the data: it is another one at {shown}")
         grid = np.setdiff1d(grid_around(borders, scope), borders)  # at a jump either side may hold
         with np.errstate(all="ignore"):
             expected = np.broadcast_to(evaluate(body, {**values, scope.argument: grid}), grid.shape)
@@ -167,7 +167,7 @@ def kink_between(left: SmoothPiece, right: SmoothPiece, scope: Scope) -> Kink:
 
 def is_nonnegative(pieces: Sequence[SmoothPiece], scope: Scope) -> bool:
     """Is the function nowhere negative on a dense grid at sampled parameters?"""
-    for values in scope.samples():
+    for values in scope.data_samples():
         borders = [scope.number(p.segment.lower.at, 0.0, values) for p in pieces[1:] if p.segment.lower is not None]
         grid = grid_around(borders, scope)
         label = np.searchsorted(borders, grid, side="right")

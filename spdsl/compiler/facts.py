@@ -1,6 +1,7 @@
 """What is known of a model's data, parameters and sizes before they have values: signs and typical values.
 
-In: a checked model. Out: a `Quantity` for every name. A parameter is taken to have the sign of its default.
+In: a checked model. Out: a `Quantity` for every name. A parameter is taken to have the sign of its default (or of the
+value that it will have).
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ __all__ = ["known_facts", "typical_value"]
 TYPICAL_SIZE = 20.0
 
 
-def known_facts(model: CheckedModel) -> dict[str, Quantity]:
-    """A `Quantity` by name for everything that a formula may mention beside variables."""
+def known_facts(model: CheckedModel, parameters: Mapping[str, float] | None = None) -> dict[str, Quantity]:
+    """A `Quantity` by name for everything that a formula may mention beside variables.
+
+    `parameters` gives values that come before the model's defaults.
+    """
+    given = parameters or {}
     facts: dict[str, Quantity] = {name: Quantity(name, "count", TYPICAL_SIZE) for name in model.sizes}
     for name, entry in model.data.items():
         if entry.kind is Kind.LABELS:
@@ -30,7 +35,7 @@ def known_facts(model: CheckedModel) -> dict[str, Quantity]:
             facts[name] = Quantity(name, "real", 0.7, varies=entry.kind is not Kind.SCALAR)
     lowering = Lowering(model)
     for name, parameter in model.parameters.items():
-        value = typical_value(lowering.constant(parameter.default), facts)
+        value = given.get(name, typical_value(lowering.constant(parameter.default), facts))
         sign = "positive" if value > 0 else "negative" if value < 0 else "nonnegative"
         facts[name] = Quantity(name, sign, value)  # type: ignore[arg-type]
     return facts

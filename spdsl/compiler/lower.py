@@ -5,7 +5,7 @@ In: `CheckedModel`. Out: `Problem`, every scalar function with its derived piece
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from spdsl.compiler import affine, functions
 from spdsl.compiler.affine import Affine, Constant
@@ -16,6 +16,7 @@ from spdsl.compiler.declarations import age_of, declared_data, declared_paramete
 from spdsl.compiler.facts import known_facts, typical_value
 from spdsl.compiler.failures import DerivationError, NoClosedFormError, TooManyPiecesError
 from spdsl.compiler.quantities import Quantity
+from spdsl.compiler.requirements import requirements_of
 from spdsl.compiler.scalarize import Scalarized, scalarize
 from spdsl.compiler.settle import Settlement, settled_axioms
 from spdsl.compiler.several import several_arguments
@@ -43,22 +44,22 @@ from spdsl.problem.expressions import Call, Expression, Name, Number
 __all__ = ["lower"]
 
 
-def lower(model: CheckedModel, name: str) -> Problem:
-    """The canonical problem of a model.
+def lower(model: CheckedModel, name: str, parameters: Mapping[str, float] | None = None) -> Problem:
+    """The canonical problem of a model, derived for the parameters' defaults or for the values given.
 
     Raises
     ------
     ModelError
         Codes 3xx: no canonical form, not convex, not an SP-regularizer.
     """
-    return _Lowerer(model, name).problem()
+    return _Lowerer(model, name, parameters).problem()
 
 
 class _Lowerer:
-    def __init__(self, model: CheckedModel, name: str) -> None:
+    def __init__(self, model: CheckedModel, name: str, parameters: Mapping[str, float] | None) -> None:
         self.model = model
         self.name = name
-        self.facts = known_facts(model)
+        self.facts = known_facts(model, parameters)
         self.lowering = Lowering(model)
         self.assumptions: list[str] = []
         self.warnings: list[Diagnostic] = list(model.warnings)
@@ -86,6 +87,7 @@ class _Lowerer:
             request=request_of(model, self.lowering),
             assumptions=tuple(self.assumptions),
             warnings=tuple(self.warnings),
+            requirements=tuple(requirements_of(model)),
         )
 
     # -- losses --------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import functools
 import hashlib
 import os
 import pickle
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from spdsl.problem import Problem
 
 __all__ = ["fingerprint", "keep", "known"]
+
+Facts = Mapping[str, float] | None
 
 ROOMS = ("", "problem", "language", "compiler", "grammars")
 
@@ -38,9 +41,9 @@ def fingerprint() -> tuple[Any, ...]:
     return tuple(found)
 
 
-def known(text: str, name: str) -> Problem | None:
-    """The problem that this text gave before, or None."""
-    stored = read_entry(_entry(text, name))
+def known(text: str, name: str, parameters: Facts) -> Problem | None:
+    """The problem that this text gave before (for these parameters), or None."""
+    stored = read_entry(_entry(text, name, parameters))
     if stored is None:
         return None
     try:
@@ -52,11 +55,12 @@ def known(text: str, name: str) -> Problem | None:
     return problem if isinstance(problem, Problem) else None
 
 
-def keep(text: str, name: str, problem: Problem) -> None:
+def keep(text: str, name: str, parameters: Facts, problem: Problem) -> None:
     """Remember a problem; a disk that can't be written is ignored."""
-    write_entry(_entry(text, name), pickle.dumps(problem, protocol=5))
+    write_entry(_entry(text, name, parameters), pickle.dumps(problem, protocol=5))
 
 
-def _entry(text: str, name: str) -> str:
-    digest = hashlib.sha256(repr((fingerprint(), text, name)).encode()).hexdigest()
+def _entry(text: str, name: str, parameters: Facts) -> str:
+    given = sorted((parameters or {}).items())
+    digest = hashlib.sha256(repr((fingerprint(), text, name, given)).encode()).hexdigest()
     return f"model_{digest[:24]}"

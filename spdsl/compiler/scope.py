@@ -6,7 +6,7 @@ printer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,10 +75,23 @@ class Scope:
             return float("nan")
 
     def samples(self, count: int = 8) -> list[dict[str, float]]:
-        """Parameter values to verify at: the typical ones first, then random ones of the same signs."""
+        """Values to verify at: the typical ones first, then random ones of the same signs."""
+        return self._drawn(count, self.quantities)
+
+    def data_samples(self, count: int = 8) -> list[dict[str, float]]:
+        """The same with scalar parameters at their typical values: what has to hold whatever the data are.
+
+        Other values of parameters are met by `spdsl.problem.unmet` when they are known.
+        """
+        return self._drawn(count, [item for item in self.quantities if item.varies or item.sign == "count"])
+
+    def _drawn(self, count: int, varied: Sequence[Quantity]) -> list[dict[str, float]]:
         random = np.random.default_rng(20240607)
-        others = range(count - 1 if self.quantities else 0)
-        return [self.typical, *({item.name: _draw(item, random) for item in self.quantities} for _ in others)]
+        others = range(count - 1 if varied else 0)
+        return [
+            self.typical,
+            *({**self.typical, **{item.name: _draw(item, random) for item in varied}} for _ in others),
+        ]
 
 
 def _draw(item: Quantity, random: np.random.Generator) -> float:

@@ -35,6 +35,7 @@ from spdsl.problem.regularizers import (
     Separable,
     TraceNorm,
 )
+from spdsl.problem.requirements import Requirement, unmet
 from spdsl.problem.scaling import Scaling, standardize
 from spdsl.problem.self_paced import AxiomVerdict, SelfPaced, WeightKernel
 
@@ -64,6 +65,7 @@ __all__ = [
     "Predictor",
     "Problem",
     "Regularizer",
+    "Requirement",
     "ScalarFunction",
     "Scaling",
     "SelfPaced",
@@ -77,4 +79,5 @@ __all__ = [
     "WeightKernel",
     "evaluate",
     "standardize",
+    "unmet",
 ]

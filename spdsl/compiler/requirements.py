@@ -1,0 +1,27 @@
+"""What the proofs of a model took for granted about its data and parameters.
+
+In: a checked model with the verdicts of the language. Out: `Requirement`s, to be held against the values by
+`spdsl.problem.unmet`.
+"""
+
+from __future__ import annotations
+
+from spdsl.language.checked import CheckedModel, Inequality
+from spdsl.language.types import Sign
+from spdsl.problem.requirements import Requirement
+
+__all__ = ["requirements_of"]
+
+
+def requirements_of(model: CheckedModel) -> list[Requirement]:
+    """One requirement a name: data that convexity needs nonnegative, parameters that keep the sign of their default."""
+    found: dict[str, Requirement] = {}
+    needed = [item.needs_nonnegative for item in (*model.losses, *model.regularizers)]
+    needed += [item.needs_nonnegative for item in model.constraints if isinstance(item, Inequality)]
+    for names in needed:
+        for name in sorted(names):
+            found.setdefault(name, Requirement(name, "nonnegative", "the model is convex only then"))
+    for name, sign in model.parameter_signs.items():
+        word = "nonpositive" if sign is Sign.NONPOSITIVE else "nonnegative"
+        found.setdefault(name, Requirement(name, word, "the model is convex only then, as with its default"))  # type: ignore[arg-type]
+    return list(found.values())

@@ -1,0 +1,126 @@
+"""What a derivation took for granted, checked against the values that a problem is bound to.
+
+In: a `BoundProblem`. Out: sentences for what doesn't hold: a sign on which a proof of convexity rests, pieces that
+come in another order than derived, an f(v, lambda) that is no SP-regularizer for these parameters. Compiling again
+for these values (`spdsl.compiler.compile_text(..., parameters=...)`) settles all that concerns parameters; data that
+fail are an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from spdsl.problem.expressions import evaluate
+from spdsl.problem.functions import ScalarFunction
+from spdsl.problem.self_paced import SelfPaced
+
+if TYPE_CHECKING:
+    from spdsl.problem.bound import BoundProblem
+
+__all__ = ["Requirement", "unmet"]
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A datum or parameter of which every element must have a sign."""
+
+    name: str
+    sign: Literal["nonnegative", "nonpositive"]
+    reason: str
+
+
+def unmet(bound: BoundProblem) -> list[str]:
+    """Sentences for everything that the derivation rests on and that these values break; usually none."""
+    problem = bound.problem
+    complaints = [found for item in problem.requirements if (found := _wrong_sign(item, bound))]
+    functions = [] if problem.loss is None else [problem.loss.function]
+    functions += [item.function for item in problem.regularizers if hasattr(item, "function")]
+    for function in functions:
+        if function.kernel is not None:
+            complaints += _wrong_pieces(function, bound)
+    if problem.self_paced is not None:
+        complaints += _no_regularizer(problem.self_paced, bound)
+    return complaints
+
+
+def _wrong_sign(item: Requirement, bound: BoundProblem) -> str:
+    value = bound.values[item.name]
+    numbers = np.asarray(value.data if hasattr(value, "tocsr") else value, float)
+    bad = numbers < 0 if item.sign == "nonnegative" else numbers > 0
+    if not bad.any():
+        return ""
+    worst = float(numbers.flat[int(np.argmax(bad))])
+    return f"`{item.name}` has to be {item.sign} ({item.reason}), and it is {worst:.6g}"
+
+
+def _wrong_pieces(function: ScalarFunction, bound: BoundProblem) -> list[str]:
+    """Hold the pieces against the formula, at up to nine rows of the parameters' values."""
+    kernel = function.kernel
+    assert kernel is not None
+    for theta in _rows(bound.parameters_of(function)):
+        borders = np.array([float(border) for border in kernel.breaks(*theta)])
+        named = ", ".join(f"{name} = {value:.6g}" for name, value in zip(function.parameters, theta))
+        shown = f"`{_text(function)}` at {named}" if named else f"`{_text(function)}`"
+        if np.isnan(borders).any() or (np.diff(borders) < -1e-12 * np.abs(borders[1:])).any():
+            return [f"the pieces of {shown} come in another order than for the default parameters"]
+        scale = max([1.0, *np.abs(borders[np.isfinite(borders)])])
+        z = np.setdiff1d(scale * np.linspace(-3.0, 3.0, 41) + 1e-3 * scale, borders)
+        values: dict[str, Any] = {**dict(zip(function.parameters, theta)), function.arguments[0]: z}
+        with np.errstate(all="ignore"):
+            expected = np.broadcast_to(evaluate(function.body, values), z.shape)
+        piece = kernel.piece(z, *theta)
+        found = kernel.value(piece, z, *theta)
+        known = np.isfinite(expected)
+        if not np.allclose(found[known], expected[known], rtol=1e-8, atol=1e-9):
+            return [f"the pieces of {shown} are others than for the default parameters"]
+        curvature = kernel.curvature(piece, z, *theta)
+        if function.convexity == "convex" and (curvature[known] < -1e-9).any():
+            return [f"{shown} is not convex: its curvature is {float(curvature[known].min()):.6g} somewhere"]
+    return []
+
+
+def _rows(theta: tuple[Any, ...]) -> list[tuple[float, ...]]:
+    """A few rows of parameters: one if none varies, else the first, last, and those with the extremes of each."""
+    varying = [np.asarray(value) for value in theta if np.ndim(value)]
+    if not varying:
+        return [tuple(float(value) for value in theta)]
+    picked = {0, len(varying[0]) - 1}
+    for value in varying[:3]:
+        picked |= {int(np.argmin(value)), int(np.argmax(value))}
+    return [tuple(float(value if np.ndim(value) == 0 else value[row]) for value in theta) for row in sorted(picked)]
+
+
+def _no_regularizer(item: SelfPaced, bound: BoundProblem) -> list[str]:
+    """f has to be convex in v and v* to minimize v l + f, on a grid of ages, losses and weights."""
+    kernel = item.kernel
+    assert kernel is not None
+    theta = bound.weight_parameters()
+    v = np.linspace(0.0, 1.0, 101)[1:]
+    low, high = item.age_range
+    ages = np.geomspace(1e-2, 1e2, 9) if np.isinf(high) else low + (high - low) * np.linspace(0.05, 0.95, 9)
+    named = ", ".join(f"{name} = {value:.6g}" for name, value in zip(item.parameters, theta))
+    shown = f"`{item.name}`" + (f" at {named}" if named else "")
+    for age in ages:
+        f = kernel.regularizer(v, float(age), *theta)
+        if not np.isfinite(f).all():
+            return [f"f(v, lambda) of {shown} is not a number at lambda = {age:.6g}"]
+        if (np.diff(f, 2) < -1e-9 * max(1.0, float(np.abs(f).max()))).any():
+            return [f"f(v, lambda) of {shown} is not convex in v at lambda = {age:.6g}"]
+        losses = float(age) * np.array([0.0, 0.3, 0.9, 1.5, 5.0])
+        best = kernel.weight(kernel.piece(losses, float(age), *theta), losses, float(age), *theta)
+        mine = best * losses + kernel.regularizer(best, float(age), *theta)
+        least = np.min(v[:, None] * losses + f[:, None], axis=0)
+        if not (mine <= least + 1e-8 * (1.0 + np.abs(least))).all():
+            return [f"the sample weights of {shown} are others than for the default parameters"]
+        if best[0] < 1.0 - 1e-6:
+            return [f"{shown} is no self-paced regularizer: v* = {best[0]:.6g} at loss 0, where it has to be 1"]
+    return []
+
+
+def _text(function: ScalarFunction) -> str:
+    from spdsl.problem.expressions import text
+
+    return text(function.body)

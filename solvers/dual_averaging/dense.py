@@ -38,25 +38,26 @@ class Oracle:
         self.noise = noise
         self.seed = seed
         self._scale = model.design.row_scale.reshape(-1, 2)
-        self._parameters = tuple(np.asarray(part, float) for part in model.parameters)
+        self._theta = model.theta
+        self._slope = model.kernel.compiled().slope
+        self._value = model.kernel.compiled().value
 
     def gradient(self, step: int, rows: Any, w: Array, b: float) -> tuple[Array, float, Array, Array]:
-        """Gradient by w and by b of the mean over `rows` times the number of samples; their predictors and slopes."""
+        """Gradient by w and b of the mean over `rows` times the number of samples; slopes s and ``s z - phi(z)``."""
         model, design = self.model, self.model.design
         g, gb = np.zeros(design.shape[1]), 0.0
-        margins, slopes = np.empty(len(rows)), np.empty(len(rows))
+        slopes, conjugates = np.empty(len(rows)), np.empty(len(rows))
         share = model.scale / len(rows)
         for m, i in enumerate(rows):
             columns, entries = design.row(int(i))
             unit, unit_b = self._scale[i if self._scale.shape[0] > 1 else 0]
             z = unit * float(entries @ w[columns]) + unit_b * b
             z += design.offset[i if design.offset.size > 1 else 0]
-            theta = tuple(part[i : i + 1] if part.ndim else float(part) for part in self._parameters)
-            point = np.array([z])
-            s = float(model.kernel.slope(model.kernel.piece(point, *theta), point, *theta)[0])
-            margins[m], slopes[m] = z, s
+            theta = self._theta[i if self._theta.shape[0] > 1 else 0]
+            s = float(self._slope(z, theta))
+            slopes[m], conjugates[m] = s, z * s - self._value(z, theta)
             if s != 0.0:
-                np.add.at(g, columns, share * s * unit * entries)
+                g[columns] += share * s * unit * entries  # a row names no column twice
                 gb += share * s * unit_b
         if callable(self.bias):
             g = g + np.asarray(self.bias(step, w), float)
@@ -65,7 +66,7 @@ class Oracle:
         if self.noise is not None:
             generator = np.random.default_rng([self.seed, 1, step])
             g = g + generator.normal(self.noise.mean, self.noise.deviation, size=g.size)
-        return g, gb, margins, slopes
+        return g, gb, slopes, conjugates
 
 
 class DenseEngine:
@@ -125,11 +126,11 @@ class DenseEngine:
         for drawn in np.asarray(rows).reshape(-1, self.batch):
             at = self.point()
             w, b = self._split(at)
-            g, gb, margins, slopes = self.oracle.gradient(self.step, drawn, w, b)
+            g, gb, slopes, conjugates = self.oracle.gradient(self.step, drawn, w, b)
             if self.averages.shape[0] > 1:
                 a = average_weight(self.kind, self.step)
-                for i, z, s in zip(drawn, margins, slopes):
-                    self.averages[i] += (a, a * s, a * z * s)
+                for i, s, conjugate in zip(drawn, slopes, conjugates):
+                    self.averages[i] += (a, a * s, a * conjugate)
             self.z = self.move(self.step, np.append(g, gb) if self.model.intercept else g)
             self.step += 1
             self.total = self.total + average_weight(self.kind, self.step) * self.z

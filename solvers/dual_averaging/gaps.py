@@ -114,6 +114,19 @@ def gap_general(sigma, tau, i, rho, bias, low, high, inverse, shape, threshold, 
     kind, start, gamma, mu = np.int64(shape[0]), np.int64(shape[1]), shape[2], shape[3]
     curved = shape[4] > 0.0 and bias != 0.0
     begin, end = tau + 1, i
+    first, last = sigma + bias * threshold[begin], sigma + bias * threshold[end]
+    free, freed = abs(first) - rho * threshold[begin], abs(last) - rho * threshold[end]
+    if free <= 0.0 and freed <= 0.0:  # convex in T: zero all along
+        return min(max(0.0, low), high) * (prefix[end, 2] - prefix[tau, 2])
+    if free > 0.0 and freed > 0.0 and (first > 0.0) == (last > 0.0) and low <= 0.0 <= high:
+        bound = (-low if first > 0.0 else high) / inverse
+        if bound == np.inf or (
+            (kind == 0 or not curved) and free <= bound * divisor[begin] and freed <= bound * divisor[end]
+        ):  # excess - bound G is convex in sqrt(k), or monotone: within the bound all along
+            side = 1.0 if first > 0.0 else -1.0
+            return -inverse * (
+                sigma * (prefix[end, 0] - prefix[tau, 0]) + (bias - side * rho) * (prefix[end, 1] - prefix[tau, 1])
+            )
     out = np.empty(16, np.int64)
     n = 0
     if end > begin:

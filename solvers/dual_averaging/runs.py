@@ -6,7 +6,7 @@ In: an engine and what it was set up with. Out: an NPZ file, and from it the sta
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,16 +35,22 @@ class SavedRun:
 
 
 def save_run(
-    path: str, setting: Setting, engine: Engine | DenseEngine, gamma: float, seconds: float, looks: Sequence[Any]
+    path: str,
+    setting: Setting,
+    engine: Engine | DenseEngine,
+    gamma: float,
+    seconds: float,
+    looks: Sequence[Any],
+    extra: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the run to a file (replaced only when the new one is complete)."""
     facts = json.dumps({"format": _FORMAT, "gamma": gamma, "seconds": seconds, **_facts(setting)})
-    table = np.array([astuple(look) for look in looks], float).reshape(len(looks), -1)
+    table = np.array([astuple(look) for look in looks], float).reshape(len(looks), 5)
     target = Path(path)
     partial = target.with_name(target.name + ".partial")
     try:
         with partial.open("wb") as file:
-            np.savez(file, facts=np.array(facts), looks=table, **engine.snapshot())
+            np.savez(file, facts=np.array(facts), looks=table, **engine.snapshot(), **(extra or {}))
         partial.replace(target)
     except OSError as error:
         raise UsageError(
@@ -95,5 +101,5 @@ def _facts(setting: Setting) -> dict[str, Any]:
     facts["bias"] = "function" if callable(bias) else np.atleast_1d(np.asarray(bias, float)).tolist()
     facts["noise"] = str(options.gradient_noise)
     facts["primal"], facts["output"] = setting.primal, setting.output
-    facts["samples"], facts["features"] = design.shape
+    facts["samples"], facts["features"] = int(setting.model.scale), design.shape[1]
     return facts

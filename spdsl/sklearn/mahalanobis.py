@@ -122,12 +122,13 @@ class _Metric:
 
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
         """The distance (or its square) of two points, each (d,)."""
-        difference = _vector(u) - _vector(v)
-        if len(difference) != self.components.shape[1]:
+        left, right = _vector(u), _vector(v)
+        if {len(left), len(right)} != {self.components.shape[1]}:
             raise ValueError(
-                f"this metric was learned on {self.components.shape[1]} features; the points have {len(difference)}"
+                f"this metric was learned on {self.components.shape[1]} features; the points have {len(left)} and "
+                f"{len(right)}"
             )
-        image = self.components @ difference
+        image = self.components @ (left - right)
         square = float(image @ image)
         return square if squared else float(np.sqrt(square))
 

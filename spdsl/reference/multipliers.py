@@ -151,6 +151,12 @@ class Subdifferential:
     symmetric: list[tuple[slice, int]] = field(default_factory=list)
     fixed: Any = None  # coordinates that aren't free to move (outside a found support): they don't count
 
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """Equal for equal sums, as far as what is touched goes."""
+        sizes = tuple((type(block.set).__name__, block.rows.shape) for block in self.blocks)
+        return self.gradient.tobytes(), self.lower.tobytes(), self.upper.tobytes(), sizes
+
     def residual(self, u: Array) -> Array:
         """u (gradient and blocks) plus the best choice in the intervals."""
         shifted = u + np.clip(-u, self.lower, self.upper)

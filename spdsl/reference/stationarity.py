@@ -61,12 +61,16 @@ def kkt_residual(bound: BoundProblem, x: Array, weights: Array, good_enough: flo
 
     `good_enough` ends the search for better multipliers.
     """
-    best = np.inf
+    best = found = np.inf
+    before: tuple[Any, ...] = ()
     for touch in TOUCHES:
         if touch >= best:
             break
-        residual, scale = residual_vector(bound, x, weights, touch, good_enough)
-        found = float(np.max(np.abs(residual), initial=0.0)) / scale
+        parts, scale = subdifferential(bound, x, weights, touch)
+        if parts.signature != before:  # a wider touch changes nothing unless it reaches something new
+            before = parts.signature
+            residual = least_residual(parts, good_enough * scale)
+            found = float(np.max(np.abs(residual), initial=0.0)) / scale
         best = min(best, max(found, touch))
         if found <= touch:
             break

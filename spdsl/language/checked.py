@@ -138,8 +138,9 @@ class Objective(Record):
     """One `loss` or `regularizer` statement.
 
     `expression` has every `define` expanded; a loss is scalar only without `self_paced`, else a vector with
-    one element a sample. `written` is the expression as the user wrote it. A verdict CONVEX rests on
-    `needs_nonnegative`: data (sample weights, say) that must be >= 0 everywhere, which only binding can tell.
+    one element a sample. `written` is the expression as the user wrote it. The verdicts CONVEX
+    and UNDECIDED rest on `needs_nonnegative`: data (sample weights, say) that must be >= 0 everywhere, which only
+    binding can tell.
     """
 
     expression: Expression

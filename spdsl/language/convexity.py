@@ -13,10 +13,10 @@ from spdsl.language.printer import shown
 from spdsl.language.record import Record
 from spdsl.language.rules import is_concave, is_convex, is_flat, negate
 from spdsl.language.scope import Scope
-from spdsl.language.tree import Chain, Expression, Unary, children
+from spdsl.language.tree import Chain, Expression, Name, Unary, children, walk
 from spdsl.language.types import Curvature, Kind, Sign, Type
 
-__all__ = ["Blame", "Rests", "blame", "is_bilinear", "rests_on"]
+__all__ = ["Blame", "Rests", "blame", "is_bilinear", "rests_on", "weighing_data"]
 
 
 class Blame(Record):
@@ -99,6 +99,27 @@ def rests_on(elaborator: Elaborator, written: Expression, type_: Type, concave_w
     if type_.parameters and not is_flat(type_.curvature):
         signs = _needed_signs(elaborator, written, type_, nonnegative, concave_wanted)
     return Rests(nonnegative, signs)
+
+
+def weighing_data(elaborator: Elaborator, node: Expression) -> frozenset[str]:
+    """The data that multiply something bent, such as sample weights `c` in ``c * piecewise(...)``.
+
+    Where the rules don't decide, these are taken to be >= 0 (and required to be), so that the compiler has only the
+    formula of one sample to decide.
+    """
+    found: set[str] = set()
+    for part in walk(node):
+        if not isinstance(part, Chain) or part.operators[0] in "+-":
+            continue
+        types = [elaborator.types.get(id(operand)) for operand in part.operands]
+        if all(t is None or is_flat(t.curvature) for t in types):
+            continue
+        for operand, type_ in zip(part.operands, types):
+            if not isinstance(operand, Name) or type_ is None or operand.name not in type_.data:
+                continue
+            if type_.kind in (Kind.SCALAR, Kind.VECTOR) and type_.sign is Sign.UNKNOWN:
+                found.add(operand.name)
+    return frozenset(found)
 
 
 def _probe(

@@ -9,7 +9,7 @@ from spdsl.diagnostics import Related, nearest_name
 from spdsl.language.arguments import check_range, match_arguments, usage, values_by_name
 from spdsl.language.checked import DefineEntry, Objective, SelfPaced
 from spdsl.language.constants import constant_value
-from spdsl.language.convexity import blame, is_bilinear, rests_on
+from spdsl.language.convexity import blame, is_bilinear, rests_on, weighing_data
 from spdsl.language.declarations import Declarations
 from spdsl.language.printer import shown
 from spdsl.language.rules import is_concave, is_flat
@@ -140,7 +140,8 @@ class Objectives:
             return Objective(made, Verdict.ASSUMED, True, written, span=statement.span)
         if what == "loss":
             # The compiler derives its pieces, and decides or asks for `assume convex`.
-            return Objective(made, Verdict.UNDECIDED, False, written, span=statement.span)
+            weights = weighing_data(self.elaborator, made)
+            return Objective(made, Verdict.UNDECIDED, False, written, weights, span=statement.span)
         message = f"this {what} can't be shown to be convex: {found.reason}"
         help_ = "if you know that it is convex, write `assume convex` at the end of the line"
         self.complaints.error("SPL304", message, found.node.span, "", help_)
@@ -249,11 +250,23 @@ class Objectives:
             return
         extra = tuple(Parameter(name) for name in define.arguments[2:])
         options = self._parameters(call, extra, call.arguments[1:])
-        if options is None:
+        if options is None or not self._names_apart(call, define, options):
             return
         body = self._body(define, options)
         if body is not None:
             self.self_paced = SelfPaced(define.name, call.arguments[0], options, define, body, span=statement.span)
+
+    def _names_apart(self, call: Call, define: DefineEntry, options: dict[str, Expression]) -> bool:
+        """Whether no further argument mentions a parameter that has the name of v or of the age in the define."""
+        for value in options.values():
+            for node in walk(value):
+                if isinstance(node, Name) and node.name in define.arguments[:2]:
+                    message = f"`{node.name}` here is a parameter, but an argument of `{define.name}` has its name"
+                    related = (Related(define.declaration.name_span, "defined here"),)
+                    help_ = "choose another name for one of them"
+                    self.complaints.error("SPL219", message, call.span, "", help_, related=related)
+                    return False
+        return True
 
     def _body(self, define: DefineEntry, options: dict[str, Expression]) -> Expression | None:
         """f with every other `define` expanded, over v and the age; None after a complaint."""

@@ -11,7 +11,7 @@ import pytest
 from spdsl.codes import CODES
 from spdsl.diagnostics import Diagnostic, ModelError, Severity
 from spdsl.language import check, load_source, parse
-from tests.bad.produce import FROM_THE_COMPILER, produce, programs
+from tests.bad.produce import FROM_THE_COMPILER, code_of, produce, programs, programs_for_the_compiler
 
 ELSEWHERE = {
     "SPL100": "no file, in tests/language/test_source.py",
@@ -31,7 +31,7 @@ def test_a_bad_program_gets_its_golden_diagnostics(path: Path) -> None:
 
 @pytest.mark.parametrize("path", programs(), ids=lambda path: path.stem)
 def test_the_name_of_a_bad_program_tells_its_code(path: Path) -> None:
-    assert f"[SPL{path.stem[:3]}]" in produce(path)
+    assert f"[{code_of(path)}]" in produce(path)
 
 
 def test_there_are_more_than_sixty_bad_programs() -> None:
@@ -44,9 +44,25 @@ def test_every_golden_file_has_its_program() -> None:
 
 
 def test_every_code_of_the_language_is_produced_by_a_bad_program() -> None:
-    produced = {f"SPL{path.stem[:3]}" for path in programs()}
-    wanted = {code for code in CODES if code[3] in "123"} - set(ELSEWHERE) - FROM_THE_COMPILER
+    produced = {code_of(path) for path in [*programs(), *programs_for_the_compiler()]}
+    wanted = {code for code in CODES if code[3] in "123"} - set(ELSEWHERE)
     assert wanted <= produced, f"no bad program for {sorted(wanted - produced)}"
+
+
+def test_the_list_of_the_compilers_codes_holds_only_codes() -> None:
+    assert set(CODES) >= FROM_THE_COMPILER
+
+
+@pytest.mark.parametrize("path", programs_for_the_compiler(), ids=lambda path: path.stem)
+def test_the_compiler_gives_the_code_that_the_name_of_its_bad_program_tells(path: Path) -> None:
+    from spdsl.compiler import compile_model
+
+    checked = check(parse(load_source(path)))
+    try:
+        found = {diagnostic.code for diagnostic in compile_model(checked).warnings}
+    except ModelError as error:
+        found = {diagnostic.code for diagnostic in error.diagnostics}
+    assert code_of(path) in found
 
 
 @cache
@@ -100,7 +116,7 @@ def test_messages_are_one_sentence_without_a_full_stop(path: Path) -> None:
         assert diagnostic.message
         assert not diagnostic.message.endswith(".")
         assert len(diagnostic.message) <= 160
-        assert all(text and not text.endswith(".") or text.endswith("...") for text in diagnostic.help)
+        assert all((text and not text.endswith(".")) or text.endswith("...") for text in diagnostic.help)
 
 
 def test_errors_and_warnings_never_mix() -> None:

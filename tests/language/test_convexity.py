@@ -228,6 +228,14 @@ def test_sample_weights_must_be_nonnegative_data() -> None:
     assert model.losses[0].needs_nonnegative == {"c"}
 
 
+def test_sample_weights_of_an_undecided_loss_must_be_nonnegative_too() -> None:
+    """So that the compiler has the formula of one sample to decide, not the sign of its weight."""
+    text = regression("c * log(1 + exp(-y * (X @ w))) + y * (X @ w)", data="c : vector(n)")
+    (loss,) = checked(text).losses
+    assert loss.verdict is Verdict.UNDECIDED
+    assert loss.needs_nonnegative == {"c"}
+
+
 def test_only_the_data_that_matter_must_be_nonnegative() -> None:
     model = checked(regression("c * exp(X @ w) - y * (X @ w)", data="c : vector(n)"))
     assert model.losses[0].needs_nonnegative == {"c"}

@@ -35,6 +35,13 @@ def test_every_model_of_the_reference_checks_and_prints_back(text: str) -> None:
     assert parse(format_model(tree)) == tree
 
 
+@pytest.mark.parametrize("text", MODELS, ids=range(len(MODELS)))
+def test_every_model_of_the_reference_compiles(text: str) -> None:
+    from spdsl.compiler import compile_model
+
+    assert compile_model(check(parse(text))).variables
+
+
 def test_the_reference_shows_models() -> None:
     assert len(MODELS) >= 6
     assert len(re.findall(r"^```\w", PAGE, flags=re.MULTILINE)) == len(MODELS)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
-from spdsl.diagnostics import Diagnostic, SolverError, UsageError, nearest_name
+from spdsl.diagnostics import Diagnostic, Related, SolverError, UsageError, nearest_name
 from spdsl.problem import Problem
 from spdsl.solvers.protocol import BackEnd, CommonOptions
 
@@ -149,8 +149,8 @@ def _first_able(problem: Problem) -> BackEnd[Any]:
         refusals = _refusals(name, problem)
         if not refusals:
             return get(name)
-        reasons.append(f"{name}: {'; '.join(refusals)}")
-    raise SolverError(Diagnostic("SPL503", "no back end can solve this mix", help=tuple(reasons)))
+        reasons.append(Related(None, f"{name}: {'; '.join(refusals)}"))
+    raise SolverError(Diagnostic("SPL503", "no back end can solve this mix of parts", related=tuple(reasons)))
 
 
 def _converted(value: Any, kind: Any) -> tuple[Any, str | None]:

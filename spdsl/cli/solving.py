@@ -45,7 +45,10 @@ def solve(model: str, quiet: bool, as_json: bool, out: str | None, ages: tuple[f
 @click.command()
 @model_argument
 @solving_options
-def check(model: str, quiet: bool, as_json: bool, out: str | None, ages: tuple[float, ...], **given: Any) -> int:
+@click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Up to which a scaled error passes.")
+def check(
+    model: str, quiet: bool, as_json: bool, out: str | None, ages: tuple[float, ...], tolerance: float, **given: Any
+) -> int:
     """Solve MODEL (or take a result file), then hold it against CVX.
 
     Exit code 0 only when everything holds: objective, feasibility, KKT residual, and the distance to cvxpy's optimum.
@@ -62,7 +65,7 @@ def check(model: str, quiet: bool, as_json: bool, out: str | None, ages: tuple[f
     else:
         checker = spdsl.load(model)
         result = _solve(model, quiet or as_json, **given)
-    certificate = checker.check(result, ages=ages or None)
+    certificate = checker.check(result, ages=ages or None, tolerance=tolerance)
     if out:
         result.with_certificate(certificate).save(out)
     if as_json:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spdsl.solution.path import Path
     from spdsl.solution.solution import Solution
 
-__all__ = ["entry_names", "path_frame", "solution_frame"]
+__all__ = ["entry_names", "matrix_columns", "path_frame", "solution_frame"]
 
 
 def entry_names(bound: BoundProblem) -> list[str]:
@@ -47,6 +47,16 @@ def _column_names(bound: BoundProblem) -> dict[str, tuple[str, ...]]:
             if names and dims[-1] == variable.dims[0] and len(names) == length:
                 found.setdefault(variable.name, tuple(names))
     return found
+
+
+def matrix_columns(bound: BoundProblem, variable: str) -> tuple[str, ...]:
+    """The names of the features that a symmetric variable's rows stand for; empty where there are none."""
+    size = bound.problem.variable(variable).dims[0]
+    for item in bound.problem.data:
+        names = bound.feature_names.get(item.name, ())
+        if item.kind == "matrix" and item.dims[-1] == size and names:
+            return tuple(names)
+    return ()
 
 
 def path_frame(path: Path, ages: Iterable[float] | None = None) -> Any:

@@ -5,6 +5,7 @@ In: a `Path`. Out: `Curves`: arrays over one ascending list of ages.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +15,7 @@ from spdsl.solution import Path
 
 __all__ = ["Curves", "age_scale", "sample"]
 
-POINTS = 320
+POINTS = 240
 MOST_NODES = 900
 MOST_CELLS = 4_000_000  # samples x ages kept for the picture of the weights
 
@@ -89,11 +90,10 @@ def _thinned_nodes(path: Path) -> tuple[Array, Array, Array]:
 def _with_queries(
     path: Path, ages: Array, x: Array, residuals: Array, log: bool, points: int
 ) -> tuple[Array, Array, Array]:
-    """The nodes and, in between, exact points of the branch on an even grid and on both sides of each jump."""
+    """The nodes and, in between, exact points of the branch: where nodes are far apart, and beside each jump."""
     assert path.branch is not None
     low, high = path.age_range
-    grid = np.geomspace(low, high, points) if log else np.linspace(low, high, points)
-    wanted = set(grid[1:-1].tolist())
+    wanted = set(_between(ages, log, points))
     known = set(ages.tolist())
     for jump in path.jumps:
         if not np.any(np.isclose(ages, jump.age, rtol=1e-9, atol=0)):
@@ -107,6 +107,18 @@ def _with_queries(
     residuals = np.concatenate([residuals, [residual for _, residual in rows]])
     order = np.argsort(ages, kind="stable")
     return ages[order], x[order], residuals[order]
+
+
+def _between(ages: Array, log: bool, points: int) -> list[float]:
+    """Ages to add such that no two neighbours lie further apart than an even grid's of so many points."""
+    at = np.log(ages) if log else ages
+    spacing = (at[-1] - at[0]) / points
+    found: list[float] = []
+    for left, right in itertools.pairwise(at):
+        count = int((right - left) / spacing) if spacing > 0 else 0
+        inner = np.linspace(left, right, count + 2)[1:-1]
+        found += (np.exp(inner) if log else inner).tolist()
+    return found
 
 
 def _breaks(ages: Array, jumps: Array) -> tuple[int, ...]:

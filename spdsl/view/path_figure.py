@@ -21,7 +21,8 @@ from spdsl.view.theme import Theme
 
 __all__ = ["path_figure"]
 
-NAMED = 8  # how many curves get a colour and a name
+NAMED = 8  # how many curves get a colour and a name where there are many
+ALL_NAMED = 12  # up to so many, all do
 HEAT_ROWS = 420
 HEAT_COLUMNS = 700
 
@@ -113,9 +114,9 @@ def _draw_family(axis: Any, curves: Curves, family: Family, theme: Theme) -> Non
     from matplotlib.collections import LineCollection
 
     x, y = _broken(curves.ages, family.values, curves.breaks)
-    size = np.nanmax(np.abs(family.values), axis=0)
+    size = np.mean(np.abs(family.values), axis=0)
     order = np.argsort(-size, kind="stable")
-    named = order[: min(NAMED, len(order))]
+    named = order if len(order) <= ALL_NAMED else order[:NAMED]
     others = order[len(named) :]
     if len(others):
         alpha = float(np.clip(12.0 / np.sqrt(len(others)) / 2, 0.25, 0.9))
@@ -125,17 +126,19 @@ def _draw_family(axis: Any, curves: Curves, family: Family, theme: Theme) -> Non
                 lines, colors=theme.faint, linewidths=0.8, alpha=alpha, zorder=1, rasterized=len(others) > 200
             )
         )
-    for rank, j in enumerate(named[::-1]):
-        color = theme.series[(len(named) - 1 - rank) % len(theme.series)]
-        axis.plot(x, y[:, j], color=color, zorder=3 + rank / 100)
+    for rank, j in reversed(list(enumerate(named))):
+        second = rank >= len(theme.series)
+        color = theme.series[rank % len(theme.series)]
+        axis.plot(x, y[:, j], color=color, zorder=3 - rank / 100, linestyle=(0, (5, 1.5)) if second else "-")
     axis.axhline(0, color=theme.rule, linewidth=0.8, zorder=0)
     low, high = float(np.nanmin(family.values)), float(np.nanmax(family.values))
     pad = 0.06 * (high - low or 1.0)
     axis.set_ylim(low - pad, high + pad)
     axis.set_title(_counted_title(family, len(others)), pad=4)
-    shown = [
-        (float(family.values[-1, j]), family.names[j], theme.series[i % len(theme.series)]) for i, j in enumerate(named)
-    ]
+    shown = []
+    for rank, j in enumerate(named):
+        name = family.names[j] if rank < len(theme.series) else f"- - {family.names[j]}"
+        shown.append((float(family.values[-1, j]), name, theme.series[rank % len(theme.series)]))
     spread_labels(axis, shown)
 
 

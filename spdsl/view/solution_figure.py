@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from spdsl.solution import Solution
-from spdsl.solution.frame import entry_names
+from spdsl.solution.frame import entry_names, matrix_columns
 from spdsl.solution.select import Selection
 from spdsl.view.labels import shortened
 from spdsl.view.theme import Theme
@@ -31,10 +31,15 @@ def solution_figure(solution: Solution, theme: Theme, width: float, height: floa
     history = _history_column(solution)
     weighted = solution.bound.problem.self_paced is not None and bool(solution.bound.data)
     count = len(variables) + weighted + (history is not None)
-    figure = Figure(figsize=(width, height or 0.8 + 2.5 * count), layout="constrained")
-    axes = list(figure.subplots(count, 1, squeeze=False)[:, 0])
-    for name in variables:
-        _draw_variable(axes.pop(0), solution, name, theme)
+    figure = Figure(figsize=(width, height or 0.8 + 2.6 * count), layout="constrained")
+    grid = figure.add_gridspec(count, 2, width_ratios=(1, 1.25))
+    for k, name in enumerate(variables):
+        if len(layout.shapes[name]) == 2:
+            _draw_matrix(figure.add_subplot(grid[k, 0]), solution, name)
+            _draw_eigenvalues(figure.add_subplot(grid[k, 1]), solution, name, theme)
+        else:
+            _draw_vector(figure.add_subplot(grid[k, :]), solution, name, theme)
+    axes = [figure.add_subplot(grid[k, :]) for k in range(len(variables), count)]
     if weighted:
         _draw_weights(axes.pop(0), solution, theme)
     if history is not None:
@@ -45,17 +50,9 @@ def solution_figure(solution: Solution, theme: Theme, width: float, height: floa
     return figure
 
 
-def _draw_variable(axis: Any, solution: Solution, name: str, theme: Theme) -> None:
-    value = np.asarray(solution[name], float)
+def _draw_vector(axis: Any, solution: Solution, name: str, theme: Theme) -> None:
+    value = np.asarray(solution[name], float).ravel()
     kind = solution.bound.problem.variable(name).kind
-    if value.ndim == 2:
-        size = float(np.max(np.abs(value))) or 1.0
-        picture = axis.imshow(value, cmap="RdBu_r", vmin=-size, vmax=size, aspect="auto", interpolation="nearest")
-        axis.figure.colorbar(picture, ax=axis, pad=0.012, fraction=0.03).outline.set_visible(False)
-        rank = np.linalg.matrix_rank(value)
-        axis.set_title(f"{name}, {value.shape[0]} x {value.shape[1]}, rank {rank}", pad=4)
-        return
-    value = value.ravel()
     zeros = int(np.sum(value == 0))
     if len(value) > FEW:
         at = np.arange(len(value))
@@ -75,6 +72,38 @@ def _draw_variable(axis: Any, solution: Solution, name: str, theme: Theme) -> No
     axis.axhline(0, color=theme.faint, linewidth=0.8)
     what = "expansion coefficients of " if kind == "rkhs" else ""
     axis.set_title(f"{what}{name}: {len(value) - zeros} of {len(value)} not zero", pad=4)
+
+
+def _draw_matrix(axis: Any, solution: Solution, name: str) -> None:
+    """A matrix as coloured squares, blue below zero and red above."""
+    value = np.asarray(solution[name], float)
+    size = float(np.max(np.abs(value))) or 1.0
+    picture = axis.imshow(value, cmap="RdBu_r", vmin=-size, vmax=size, aspect="equal", interpolation="nearest")
+    axis.figure.colorbar(picture, ax=axis, pad=0.012, fraction=0.03).outline.set_visible(False)
+    rows, columns = value.shape
+    known = matrix_columns(solution.bound, name)
+    for axis_of, count in ((axis.xaxis, columns), (axis.yaxis, rows)):
+        if count <= FEW:
+            labels = [shortened(label) for label in known] if len(known) == count else list(map(str, range(count)))
+            axis_of.set_ticks(range(count), labels)
+    axis.tick_params(length=0)
+    if known and columns > 4:
+        axis.tick_params(axis="x", rotation=30)
+    for spine in axis.spines.values():
+        spine.set_visible(False)
+    axis.set_title(f"{name}, {rows} x {columns}", pad=4)
+
+
+def _draw_eigenvalues(axis: Any, solution: Solution, name: str, theme: Theme) -> None:
+    """Eigenvalues of a symmetric matrix, singular values of any other, the largest first."""
+    value = np.asarray(solution[name], float)
+    symmetric = solution.bound.problem.variable(name).kind == "symmetric"
+    spectrum = np.linalg.eigvalsh(value)[::-1] if symmetric else np.linalg.svd(value, compute_uv=False)
+    kept = int(np.sum(np.abs(spectrum) > 1e-10 * np.max(np.abs(spectrum), initial=0.0)))
+    axis.bar(np.arange(1, len(spectrum) + 1), spectrum, color=theme.series[0], width=0.7)
+    axis.axhline(0, color=theme.faint, linewidth=0.8)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.set_title(f"{'eigenvalues' if symmetric else 'singular values'}: rank {kept} of {len(spectrum)}", pad=4)
 
 
 def _draw_weights(axis: Any, solution: Solution, theme: Theme) -> None:

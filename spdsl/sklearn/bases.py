@@ -11,5 +11,5 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """An estimator that maps points."""
 
 
-class PairEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """An estimator that maps points and classifies pairs."""
+class PairEstimator(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """An estimator that is fitted to pairs, classifies pairs, and maps points: so there is no `fit_transform`."""

@@ -6,6 +6,7 @@ estimators can take their place (Mahalanobis learners, and pairs classifiers wit
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -84,6 +85,12 @@ class MahalanobisMixin:
     def pair_score(self, pairs: Any) -> Array:
         """Minus the learned distance of each pair, shape (T,): the larger the more similar."""
         return -1.0 * self.pair_distance(pairs)
+
+    def score_pairs(self, pairs: Any) -> Array:
+        """`pair_distance` under the name that it had before metric-learn 0.7; warns."""
+        check_is_fitted(self, "components_")
+        warnings.warn("`score_pairs` is an old name; call `pair_distance`", FutureWarning, stacklevel=2)
+        return self.pair_distance(pairs)
 
     def get_metric(self) -> Callable[..., float]:
         """The distance as a function of two points, for scikit-learn's ``metric=``; later fits don't change it."""
@@ -201,12 +208,19 @@ class PairsClassifierMixin(MahalanobisMixin):
             For an unknown strategy, or a rate or beta out of range.
         """
         check_is_fitted(self, "components_")
-        check_calibration(strategy, min_rate, beta)
+        self._validate_calibration_params(strategy, min_rate, beta)
         pairs = self._pairs(pairs_valid, reset=False)
         y = check_labels(y_valid, len(pairs), type(self).__name__)
         distance = -self._scores(pairs)
         self.threshold_ = best_threshold(distance, y, strategy, min_rate, beta)
         return self
+
+    @staticmethod
+    def _validate_calibration_params(
+        strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
+    ) -> None:
+        """Raise ValueError for parameters that `calibrate_threshold` can't take; metric-learn's name for it."""
+        check_calibration(strategy, min_rate, beta)
 
     def _scores(self, checked: Array) -> Array:
         images = (checked[:, 1, :] - checked[:, 0, :]) @ self.components_.T

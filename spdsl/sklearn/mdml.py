@@ -17,7 +17,7 @@ from spdsl.sklearn.bases import MapEstimator, PairEstimator
 from spdsl.sklearn.constraints import neighbor_pairs, random_pairs
 from spdsl.sklearn.inputs import check_labels, preprocessor_of
 from spdsl.sklearn.learner import MetricRun
-from spdsl.sklearn.mahalanobis import MahalanobisMixin, PairsClassifierMixin, check_calibration
+from spdsl.sklearn.mahalanobis import MahalanobisMixin, PairsClassifierMixin
 from spdsl.solvers.comid.losses import MarginLoss
 
 __all__ = ["MDML", "MDMLSupervised"]
@@ -141,7 +141,8 @@ class MDML(PairsClassifierMixin, MetricRun, PairEstimator):
             When a step is unbounded (Burg) or the run diverges.
         """
         if calibration_params is not None:
-            _check_calibration_params(calibration_params)
+            _check_names(calibration_params)
+            self._validate_calibration_params(**calibration_params)
         U, labels = self._differences(pairs, y, reset=True)
         if len(np.unique(labels)) < 2:
             raise ValueError(
@@ -357,8 +358,7 @@ class MDMLSupervised(MahalanobisMixin, MetricRun, MapEstimator):
         return tags
 
 
-def _check_calibration_params(params: dict[str, Any]) -> None:
+def _check_names(params: dict[str, Any]) -> None:
     unknown = set(params) - {"strategy", "min_rate", "beta"}
     if unknown:
         raise ValueError(f"calibration_params has unknown names {sorted(unknown)}; it takes strategy, min_rate, beta")
-    check_calibration(params.get("strategy", "accuracy"), params.get("min_rate"), params.get("beta", 1.0))

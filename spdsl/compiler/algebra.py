@@ -19,7 +19,7 @@ from spdsl.compiler.quantities import Quantity
 from spdsl.problem.expressions import Expression, Name, Number
 from spdsl.problem.functions import Formula
 
-__all__ = ["Symbolic", "code", "formula", "python_name", "sigmoid", "softplus", "symbol", "to_sympy"]
+__all__ = ["Symbolic", "code", "derivative", "formula", "python_name", "sigmoid", "softplus", "symbol", "to_sympy"]
 
 Symbolic: TypeAlias = Any  # a sympy expression: sympy is untyped
 
@@ -142,10 +142,10 @@ def apply(function: str, arguments: list[Symbolic]) -> Symbolic:
 
 def _log_sum(total: Symbolic) -> Symbolic | None:
     """log of a sum of two positive terms of which one at least is c e^u, as a stable softplus; None otherwise."""
-    if not isinstance(total, sympy.Add) or len(total.args) != 2:
+    if not isinstance(total, sympy.Add) or len(total.args) != 2 or not total.has(sympy.exp):
         return None
     first, second = (_log_of_exponential(term) for term in total.args)
-    if first is None or second is None or not total.has(sympy.exp):
+    if first is None or second is None:
         return None
     if first.is_number or (not second.is_number and sympy.default_sort_key(first) < sympy.default_sort_key(second)):
         return first + softplus(second - first)
@@ -186,6 +186,36 @@ def _quotient(above: Symbolic, below: Symbolic) -> Symbolic:
             if difference.is_number:
                 return sympy.exp(difference) * sigmoid(sympy.expand(own - other))
     return above / below
+
+
+# --- differentiation ------------------------------------------------------------------------------------------------
+
+
+def derivative(e: Symbolic, x: Symbolic) -> Symbolic:
+    """The derivative; as `sympy.diff`, whose first call loads tensors and group theory, and which takes thousands of
+    terms slowly."""
+    if e == x:
+        return sympy.Integer(1)
+    if not e.has(x):
+        return sympy.Integer(0)
+    if e.is_Add:
+        return sympy.Add(*(derivative(term, x) for term in e.args if term.has(x)))
+    if e.is_Mul:
+        moving = [factor for factor in e.args if factor.has(x)]
+        rest = sympy.Mul(*(factor for factor in e.args if not factor.has(x)))
+        parts = []
+        for position, factor in enumerate(moving):
+            parts.append(sympy.Mul(rest, *moving[:position], derivative(factor, x), *moving[position + 1 :]))
+        return sympy.Add(*parts)
+    if e.is_Pow:
+        base, exponent = e.args
+        if not exponent.has(x):
+            return exponent * base ** (exponent - 1) * derivative(base, x)
+        inner = derivative(exponent, x) * sympy.log(base)
+        return e * (inner + exponent * derivative(base, x) / base if base.has(x) else inner)
+    if len(e.args) == 1 and isinstance(e, (sympy.exp, sympy.log, softplus, sigmoid)):
+        return e.fdiff(1) * derivative(e.args[0], x)
+    return sympy.diff(e, x)
 
 
 # --- sympy -> text and LaTeX ----------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import sympy
 
+from spdsl.compiler.algebra import derivative
 from spdsl.compiler.derive import SmoothPiece
 from spdsl.compiler.scope import Scope
 from spdsl.problem.self_paced import AxiomVerdict
@@ -113,7 +114,7 @@ def _grows(
     pieces: Sequence[SmoothPiece], scope: Scope, sampled: Sequence[Mapping[str, float]], age: str
 ) -> list[AxiomVerdict]:
     """v* grows with the age iff f' falls with it."""
-    mixed = [sympy.diff(piece.slope, scope.symbols[age]) for piece in pieces]
+    mixed = [derivative(piece.slope, scope.symbols[age]) for piece in pieces]
     examples = {values[age]: _fall(pieces, mixed, scope, values, age) for values in sampled}
     failing = sorted(value for value, example in examples.items() if example is not None)
     if failing:

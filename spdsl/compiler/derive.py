@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 
 from spdsl.compiler import normal
-from spdsl.compiler.algebra import Symbolic, formula
+from spdsl.compiler.algebra import Symbolic, derivative, formula
 from spdsl.compiler.atoms import expand_atoms
 from spdsl.compiler.branches import Segment, same
 from spdsl.compiler.convexity import judge
@@ -98,8 +98,8 @@ def smooth_pieces(body: Expression, scope: Scope) -> list[SmoothPiece]:
     pieces = []
     for segment in segments_of(expand_atoms(body), scope):
         value = segment.formula
-        slope = tidy(sympy.diff(value, scope.symbol))
-        pieces.append(SmoothPiece(segment, value, slope, tidy(sympy.diff(slope, scope.symbol))))
+        slope = tidy(derivative(value, scope.symbol))
+        pieces.append(SmoothPiece(segment, value, slope, tidy(derivative(slope, scope.symbol))))
     return pieces
 
 
@@ -118,7 +118,8 @@ def verify(body: Expression, pieces: Sequence[SmoothPiece], scope: Scope) -> Non
         if any(not np.isfinite(border) for border in borders) or any(np.diff(borders) < 0):
             shown = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
             raise DerivationError(f"the order of its pieces depends on the data: it is another one at {shown}")
-        grid = np.setdiff1d(grid_around(borders, scope), borders)  # at a jump either side may hold
+        grid = grid_around(borders, scope)
+        grid = grid[~np.isin(grid, borders)]  # at a jump either side may hold
         with np.errstate(all="ignore"):
             expected = np.broadcast_to(evaluate(body, {**values, scope.argument: grid}), grid.shape)
         label = np.searchsorted(borders, grid, side="right")
@@ -143,7 +144,7 @@ def grid_around(borders: Sequence[float], scope: Scope) -> Any:
     scale = max([1.0, *(abs(border) for border in borders)])
     parts = [scale * np.linspace(-3.0, 3.0, 61), spread(-np.inf, np.inf, 41)]
     parts += [border + scale * np.array([-1e-3, -1e-6, 1e-6, 1e-3]) for border in borders]
-    grid = np.unique(np.concatenate(parts))
+    grid = np.sort(np.concatenate(parts))  # np.unique would import numpy.ma
     if scope.lower is not None:
         grid = grid[grid >= scope.lower]
     if scope.upper is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from spdsl.compiler.algebra import Symbolic, sigmoid, softplus
+from spdsl.compiler.algebra import Symbolic, derivative, sigmoid, softplus
 from spdsl.compiler.failures import NoClosedFormError
 from spdsl.compiler.scope import Scope
 
@@ -51,9 +51,10 @@ def _polynomial_roots(expression: Symbolic, z: Symbolic) -> list[Symbolic] | Non
     expanded = sympy.expand(expression)
     if not expanded.is_polynomial(z):
         return None
-    if expanded.coeff(z, 2) == 0 and not sympy.diff(expanded, z).has(z):
+    slope = derivative(expanded, z)
+    if not slope.has(z):
         return [_ratio(-expanded.coeff(z, 0), expanded.coeff(z, 1))]
-    if not sympy.diff(expanded, z, 2).has(z):
+    if not derivative(slope, z).has(z):
         a, b, c = (expanded.coeff(z, power) for power in (2, 1, 0))
         if b == 0:
             root = sympy.sqrt(_ratio(-c, a))

@@ -6,8 +6,10 @@ printer.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -86,7 +88,7 @@ class Scope:
         return self._drawn(count, [item for item in self.quantities if item.varies or item.sign == "count"])
 
     def _drawn(self, count: int, varied: Sequence[Quantity]) -> list[dict[str, float]]:
-        random = np.random.default_rng(20240607)
+        random = Random(20240607)
         others = range(count - 1 if varied else 0)
         return [
             self.typical,
@@ -94,15 +96,15 @@ class Scope:
         ]
 
 
-def _draw(item: Quantity, random: np.random.Generator) -> float:
-    spread = float(np.exp(random.normal()))
+def _draw(item: Quantity, random: Random) -> float:
+    spread = math.exp(random.gauss(0.0, 1.0))
     match item.sign:
         case "positive" | "nonnegative":
             return (abs(item.reference) or 1.0) * spread
         case "negative" | "nonpositive":
             return -(abs(item.reference) or 1.0) * spread
         case "labels":
-            return float(random.choice([-1.0, 1.0]))
+            return random.choice([-1.0, 1.0])
         case "count":
-            return float(random.choice([1, 2, 7, 50, 1000]))
-    return float(random.normal()) * (abs(item.reference) or 1.0)
+            return random.choice([1.0, 2.0, 7.0, 50.0, 1000.0])
+    return random.gauss(0.0, 1.0) * (abs(item.reference) or 1.0)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import sympy
 
-from spdsl.compiler.algebra import Symbolic, formula
+from spdsl.compiler.algebra import Symbolic, derivative, formula
 from spdsl.compiler.axioms import judge_axioms
 from spdsl.compiler.derive import SmoothPiece, smooth_pieces
 from spdsl.compiler.derived import DerivedWeights
@@ -168,7 +168,7 @@ def _sound_samples(pieces: Sequence[SmoothPiece], scope: Scope, age: str, highes
 
 def _tidied(piece: SmoothPiece, scope: Scope) -> SmoothPiece:
     slope = shortest(piece.slope)
-    return SmoothPiece(piece.segment, piece.value, slope, shortest(sympy.diff(slope, scope.symbol)))
+    return SmoothPiece(piece.segment, piece.value, slope, shortest(derivative(slope, scope.symbol)))
 
 
 def _flat(piece: SmoothPiece, scope: Scope, samples: Sequence[dict[str, float]]) -> bool:
@@ -249,14 +249,14 @@ def _row(
     upper = None if stretch.upper is None else formula(stretch.upper)
     if stretch.piece is None:
         assert stretch.weight is not None
-        row = (stretch.weight, sympy.Integer(0), sympy.diff(stretch.weight, lam))
+        row = (stretch.weight, sympy.Integer(0), derivative(stretch.weight, lam))
         return row, WeightPiece(stretch.name, lower, upper, *(formula(item) for item in row))
     closed = closed_form(stretch.piece, l, scope, samples)
     if closed is not None:
-        row = (closed, shortest(sympy.diff(closed, l)), shortest(sympy.diff(closed, lam)))
+        row = (closed, shortest(derivative(closed, l)), shortest(derivative(closed, lam)))
         return row, WeightPiece(stretch.name, lower, upper, *(formula(item) for item in row))
     piece = stretch.piece
-    mixed = shortest(sympy.diff(piece.slope, lam))
+    mixed = shortest(derivative(piece.slope, lam))
     assert piece.segment.lower is not None
     assert piece.segment.upper is not None
     implicit = ImplicitRow(piece.slope, piece.curvature, mixed, piece.segment.lower.at, piece.segment.upper.at)

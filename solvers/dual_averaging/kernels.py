@@ -37,9 +37,13 @@ def _compile(loop: Any, data: str, index: str) -> Any:
     """With the signature spelled out: the slope comes in by pointer, so that no loss recompiles the loop."""
     vector, matrix, whole, number = types.float64[::1], types.float64[:, ::1], types.int64, types.float64
     slope = types.FunctionType(number(number, types.float64[:]))
-    values, columns = getattr(types, data)[::1], getattr(types, index)[::1]
-    sample = (slope, slope, matrix, whole, types.int64[::1], whole, number)
-    design = (values, columns, types.int64[::1], whole, vector, whole, vector, whole)
+
+    def given(kind: Any, dimensions: int = 1) -> Any:  # a user's arrays may be read-only, mapped from a file
+        return types.Array(kind, dimensions, "C", readonly=True)
+
+    values, columns, factors = given(getattr(types, data)), given(getattr(types, index)), given(number)
+    sample = (slope, slope, matrix, whole, given(types.int64), whole, number)
+    design = (values, columns, given(types.int64), whole, factors, whole, factors, whole)
     memory = (matrix, vector, vector, types.int64[::1])
     method = (whole, types.boolean, types.boolean, types.boolean, number, number)
     where = (whole, whole)

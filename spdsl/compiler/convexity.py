@@ -47,8 +47,9 @@ def _refutation(pieces: Sequence[SmoothPiece], scope: Scope) -> tuple[Verdict, s
             curvature = np.broadcast_to(scope.function(piece.curvature)(mine, values), mine.shape)
             wrong = curvature < -1e-12
             if wrong.any():
-                at = float(mine[wrong][0])
-                reason = f"its curvature is {float(curvature[wrong][0]):.6g} at {scope.argument} = {at:.6g}"
+                at = _readable(mine[wrong], curvature[wrong])
+                found = scope.number(piece.curvature, at, values)
+                reason = f"its curvature is {found:.6g} at {scope.argument} = {at:.6g}"
                 return "refuted", reason, {scope.argument: at, **values}
         for border, left, right in zip(borders, pieces, pieces[1:]):
             heights = [scope.number(piece.value, border, values) for piece in (left, right)]
@@ -60,3 +61,9 @@ def _refutation(pieces: Sequence[SmoothPiece], scope: Scope) -> tuple[Verdict, s
                 reason = f"its slope falls from {slopes[0]:.6g} to {slopes[1]:.6g} at {scope.argument} = {border:.6g}"
                 return "refuted", reason, {scope.argument: border, **values}
     return None
+
+
+def _readable(points: np.ndarray, curvatures: np.ndarray) -> float:
+    """Of the points with negative curvature the plainest to read: near 0, and clearly negative."""
+    clear = points[curvatures <= 0.1 * curvatures[np.argsort(np.abs(points))[:10]].min()]
+    return float(clear[np.argmin(np.abs(clear))])

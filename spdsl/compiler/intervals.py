@@ -52,10 +52,10 @@ def _sound(parts: list[Interval], end: int) -> bool:
 
 
 def _wider(low: float, high: float) -> Interval:
-    """Rounded outwards by a few units in the last place."""
+    """Rounded outwards by a few units in the last place; an exact zero stays one."""
     if math.isnan(low) or math.isnan(high):
         return EVERYTHING
-    return low - 4e-16 * abs(low) - 5e-324, high + 4e-16 * abs(high) + 5e-324
+    return low - 4e-16 * abs(low), high + 4e-16 * abs(high)
 
 
 def _product(left: Interval, right: Interval) -> Interval:
@@ -78,14 +78,13 @@ def _power(base: Interval, exponent: Interval, shown: Symbolic) -> Interval:
         if n % 2 == 0 and low < 0 < high:
             ends[0] = 0.0
         return _wider(*ends)
-    if low < 0 or exponent[0] != exponent[1]:
-        return _wider(*_general(base, exponent)) if low > 0 else EVERYTHING
-    p = exponent[0]
-    ends = [_positive_power(low, p), _positive_power(high, p)]
-    return _wider(min(ends), max(ends))
+    if low < 0 or (exponent[0] <= 0 <= exponent[1] and (low == 0 or high == math.inf)):
+        return EVERYTHING
+    return _wider(*_general(base, exponent))
 
 
 def _general(base: Interval, exponent: Interval) -> Interval:
+    """x^p is monotone in x and in p: its extremes lie at the corners."""
     ends = [_positive_power(b, p) for b in base for p in exponent]
     return min(ends), max(ends)
 

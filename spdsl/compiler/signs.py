@@ -7,6 +7,7 @@ two ways hold for every value of the parameters with their signs, the last one f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ import sympy
 from spdsl.compiler.algebra import Symbolic
 from spdsl.compiler.branches import Segment
 from spdsl.compiler.intervals import lower_bound
+from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.scope import Scope
 
 __all__ = ["proof_of_nonnegativity"]
@@ -92,20 +94,29 @@ def _no_sign_change(expression: Symbolic, segment: Segment, scope: Scope) -> boo
 
 def _by_intervals(expression: Symbolic, segment: Segment, scope: Scope) -> bool:
     """Bisection of the segment until every cell's lower bound is >= 0, or the budget is spent."""
-    values = {scope.symbols[name]: value for name, value in scope.typical.items()}
+    box = {scope.symbols[item.name]: _range(item) for item in scope.quantities}
     low, high = segment.ends
     pending = [(low, high)] if low > -1e300 and high < 1e300 else _cells(low, high)
     for _ in range(CELLS):
         if not pending:
             return True
         a, b = pending.pop()
-        if lower_bound(expression, {scope.symbol: (a, b), **{name: (v, v) for name, v in values.items()}}) >= 0:
+        if lower_bound(expression, {**box, scope.symbol: (a, b)}) >= 0:
             continue
         if b - a < 1e-7 * max(1.0, abs(a)) or b == float("inf") or a == -float("inf"):
             return False
         middle = 0.5 * (a + b)
         pending += [(a, middle), (middle, b)]
     return False
+
+
+def _range(item: Quantity) -> tuple[float, float]:
+    """The typical value of a parameter; everything that its sign allows for data."""
+    if not item.varies:
+        return item.reference, item.reference
+    low = {"positive": 0.0, "nonnegative": 0.0, "labels": -1.0, "count": 1.0}.get(item.sign, -math.inf)
+    high = {"negative": 0.0, "nonpositive": 0.0, "labels": 1.0}.get(item.sign, math.inf)
+    return low, high
 
 
 def _cells(low: float, high: float) -> list[tuple[float, float]]:

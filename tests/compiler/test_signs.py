@@ -1,4 +1,4 @@
-"""Proofs of nonnegativity: never for a function that is negative somewhere; interval enclosures hold every sampled value."""
+"""Proofs of nonnegativity: none for a function that is negative somewhere; enclosures hold every sampled value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.scope import Scope
 from spdsl.compiler.signs import proof_of_nonnegativity
 
-SCOPE = Scope("z", (Quantity("delta", "positive", 0.5), Quantity("u", "real", 0.7)))
+SCOPE = Scope("z", (Quantity("delta", "positive", 0.5), Quantity("u", "real", 0.7, varies=True)))
 
 
 def segment(low: float | None, high: float | None) -> Segment:

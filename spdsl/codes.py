@@ -75,6 +75,7 @@ CODES: dict[str, str] = {
     "SPL236": "an SP-regularizer is not a function of v and the age alone",
     "SPL290": "warning: something is declared and never used",
     "SPL291": "warning: a loss depends on no data",
+    "SPL292": "warning: a symmetric matrix is compared element by element",
     # --- 3xx convexity, losses and derivations (spdsl/language, spdsl/compiler) ---
     "SPL301": "a loss is not convex",
     "SPL302": "a regularizer is not convex",
@@ -158,7 +159,6 @@ CODES: dict[str, str] = {
     "SPL707": "the age can't be chosen by validation data",
     "SPL708": "a command was given the wrong kind of result or option",
     "SPL709": "a file is already there",
-    "SPL710": "a package that is needed for this is not installed",
     # --- 9xx bugs ---
     "SPL900": "this is a bug in spdsl",
 }

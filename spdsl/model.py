@@ -298,7 +298,8 @@ def _sort_values(problem: Problem, options: Sequence[str], backend: str, values:
     found = _Sorted()
     data = [item.name for item in problem.data]
     parameters = [item.name for item in problem.parameters]
-    sizes = [dim for item in (*problem.data, *problem.variables) for dim in item.dims if not dim.isdigit()]
+    dims = [*(item.dims for item in problem.data), *(item.dims for item in problem.variables)]
+    sizes = [dim for shape in dims for dim in shape if not dim.isdigit()]
     complaints: list[Diagnostic] = []
     for name, value in values.items():
         places = [

@@ -132,7 +132,7 @@ def test_a_solver_that_stops_short_leaves_what_it_reached_and_exit_code_3(here):
         ([*SOLVE, "--set", "alhpa=1"], 1, "alhpa"),
         ([*SOLVE, "--set", "alpha"], 2, "--set NAME=VALUE"),
         ([*SOLVE, "--set", "alpha=1", "--set", "alpha=2"], 2, "twice"),
-        ([*SOLVE, "--bind", "=x"], 2, "--bind NAME=VALUE"),
+        ([*SOLVE, "--bind", "=x"], 2, "--bind NAME=SOURCE"),
         ([*SOLVE, "--option", "stepz=3"], 2, "did you mean `steps`"),
         ([*SOLVE, "--option", "steps=0"], 2, "must be positive"),
         ([*SOLVE, "--backend", "fakepaht"], 2, "did you mean `fakepath`"),

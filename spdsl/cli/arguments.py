@@ -83,7 +83,8 @@ def parsed_pairs(texts: Iterable[str], flag: str) -> dict[str, str]:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals or not name or not value.strip():
-            raise click.UsageError(f"`{flag} {text}` should read `{flag} NAME=VALUE`.")
+            what = "SOURCE" if flag == "--bind" else "VALUE"
+            raise click.UsageError(f"`{flag} {text}` should read `{flag} NAME={what}`.")
         if name in found:
             raise click.UsageError(f"`{flag}` gives `{name}` twice: {found[name]} and {value.strip()}.")
         found[name] = value.strip()

@@ -5,7 +5,7 @@ In: a `BoundProblem` and names of its data. Out: a `BoundProblem` with scaled ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +72,7 @@ def standardize(bound: BoundProblem, names: Iterable[str]) -> BoundProblem:
     return replace(bound, data=data, scaling=scaling)
 
 
-def _not_scalable(name: str, kinds: dict[str, str]) -> UsageError:
+def _not_scalable(name: str, kinds: Mapping[str, str]) -> UsageError:
     able = [known for known, kind in kinds.items() if kind in ("vector", "matrix")]
     what = f"is of type {kinds[name]}" if name in kinds else "is not declared under `data`"
     near = nearest_name(name, able)

@@ -23,7 +23,7 @@ from spdsl.solution.upstairs import upstairs
 
 __all__ = ["METRICS", "Selection", "Validation", "refuse_unknown", "select_age"]
 
-GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
 FEWEST_POINTS = 64
 
 

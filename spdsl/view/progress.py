@@ -70,6 +70,7 @@ class _Bar:
         self.bar = Progress(*columns, console=console, transient=True, auto_refresh=False)
         self.bar.start()
         self.task = self.bar.add_task("", total=1.0)
+        self.bar.tasks[0].start_time = self.started
 
     def close(self) -> None:
         if self.bar is not None:

@@ -149,6 +149,7 @@ CODES: dict[str, str] = {
     "SPL512": "a set of supports can't be projected onto by the method that was asked for",
     "SPL513": "an exact projection would have to try too many supports",
     # --- 6xx the certificate (spdsl/reference) ---
+    "SPL601": "cvxpy can't express a part of the problem",
     # --- 7xx command line and files (spdsl/cli.py, spdsl/solution, spdsl/view) ---
     "SPL701": "an age lies outside the path",
     "SPL702": "a path is known at its nodes only",

@@ -44,6 +44,10 @@ class AffineMap:
     def __call__(self, x: Array) -> Array:
         return self.linear(x) + self.offset
 
+    def terms_size(self, x: Array) -> float:
+        """The largest entry of A x or of c: what rows near zero are small against."""
+        return max(float(np.abs(part).max(initial=0.0)) for part in (self.linear(x), self.offset))
+
     def linear(self, x: Array) -> Array:
         """A x (m,)."""
         total = np.zeros(self.n_rows)

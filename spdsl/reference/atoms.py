@@ -13,14 +13,9 @@ import numpy as np
 
 from spdsl.problem import ScalarFunction
 from spdsl.problem.expressions import Call, Expression, Name, Number, text
-from spdsl.problem.functions import Array
-from spdsl.reference.scalar import value as scalar_value
+from spdsl.reference.pieces import TranslationError, translate_piecewise
 
 __all__ = ["TranslationError", "translate"]
-
-
-class TranslationError(ValueError):
-    """cvxpy can't express this; the message is a sentence that says what."""
 
 
 def translate(function: ScalarFunction, arguments: Sequence[Any], theta: Sequence[Any]) -> Any:
@@ -34,17 +29,22 @@ def translate(function: ScalarFunction, arguments: Sequence[Any], theta: Sequenc
     n = arguments[0].shape
     known: dict[str, Any] = dict(zip(function.arguments, arguments))
     known |= {name: np.broadcast_to(np.asarray(number, float), n) for name, number in zip(function.parameters, theta)}
-    body = function.body
-    if isinstance(body, Call) and body.function == "piecewise":
-        return _largest_piece(function, body, known, theta)
-    return _evaluate(body, known)
+
+    def piecewise(node: Call) -> Any:
+        """A branch may be asked for at another argument, so it is translated anew there."""
+        name, argument = function.arguments[0], arguments[0]
+        return translate_piecewise(
+            function, node, argument, theta, lambda branch, at: _evaluate(branch, {**known, name: at}, piecewise)
+        )
+
+    return _evaluate(function.body, known, piecewise)
 
 
 def _is_constant(value: Any) -> bool:
     return not hasattr(value, "is_convex")
 
 
-def _evaluate(body: Expression, known: Mapping[str, Any]) -> Any:
+def _evaluate(body: Expression, known: Mapping[str, Any], piecewise: Callable[[Call], Any]) -> Any:
     results: list[Any] = []
     stack: list[tuple[Expression, bool]] = [(body, False)]
     while stack:
@@ -53,6 +53,8 @@ def _evaluate(body: Expression, known: Mapping[str, Any]) -> Any:
             results.append(np.float64(node.value))
         elif isinstance(node, Name):
             results.append(known[node.name])
+        elif node.function == "piecewise":
+            results.append(piecewise(node))
         elif ready:
             count = len(node.arguments)
             arguments = results[len(results) - count :]
@@ -69,44 +71,6 @@ def _apply(node: Call, arguments: list[Any]) -> Any:
     if rule is None:
         raise TranslationError(f"cvxpy has no form for `{node.function}` inside a formula: `{text(node)}`")
     return rule(node, arguments)
-
-
-# -- piecewise ---------------------------------------------------------------------------------------------------------
-
-
-def _largest_piece(function: ScalarFunction, body: Call, known: Mapping[str, Any], theta: Sequence[Any]) -> Any:
-    """A piecewise function as the largest of its pieces, where it is that at every argument (checked on a grid)."""
-    import cvxpy as cp
-
-    pieces = [body.arguments[k] for k in range(0, len(body.arguments) - 1, 2)] + [body.arguments[-1]]
-    whole, parts = _on_grid(function, body, theta), [_on_grid(function, piece, theta) for piece in pieces]
-    largest = np.max(parts, axis=0)
-    if not np.allclose(
-        largest, whole, rtol=1e-9, atol=1e-12 * float(np.max(np.abs(whole), initial=1.0)), equal_nan=True
-    ):
-        raise TranslationError(
-            "this piecewise function isn't the largest of its pieces, and cvxpy has no other form for it: "
-            f"`{text(body)}`"
-        )
-    translated = [_evaluate(piece, known) for piece in pieces]
-    shape = next(iter(known.values())).shape
-    return cp.maximum(*[cp.Constant(np.broadcast_to(p, shape)) if _is_constant(p) else p for p in translated])
-
-
-def _on_grid(function: ScalarFunction, body: Expression, theta: Sequence[Any]) -> Array:
-    """A formula over many arguments, for every row of its parameters (at most 200 of them)."""
-    sizes = [0.0, 1e-3, 1e-2]
-    line = np.concatenate([np.linspace(-4.0, 4.0, 161), np.geomspace(4.0, 1e4, 40), -np.geomspace(4.0, 1e4, 40), sizes])
-    rows = max((np.size(number) for number in theta), default=1)
-    chosen = np.linspace(0, rows - 1, min(rows, 200)).astype(int)
-    some = [np.broadcast_to(np.ravel(np.asarray(number, float)), (rows,))[chosen] for number in theta]
-    from dataclasses import replace
-
-    k = len(function.arguments)
-    grids = np.random.default_rng(0).permuted(np.tile(line, (k, len(chosen), 1)), axis=2) if k > 1 else line[None, None]
-    flat = [np.broadcast_to(grid, (len(chosen), len(line))).ravel() for grid in grids]
-    repeated = [np.repeat(number, len(line)) for number in some]
-    return scalar_value(replace(function, body=body), flat, repeated)
 
 
 # -- rules -------------------------------------------------------------------------------------------------------------

@@ -206,7 +206,7 @@ class _Work:
         try:
             problem, variables = to_cvxpy(self.bound, weights, support)
         except TranslationError as error:
-            self.notes.append(f"cvxpy wasn't asked: {error}; the KKT residual decides")
+            self.notes.append(f"cvxpy wasn't asked: {error.sentence}; the KKT residual decides")
             return None, "not asked", None
         outcome = solve_tightly(problem, self.solver)
         if not outcome.found:

@@ -3,8 +3,8 @@
 In: the body of a `ScalarFunction`, its arguments and parameters. Out: phi, and the gradients of the pieces that meet
 at each point. Nothing here uses what the compiler derived (pieces, kinks, kernels), so the two can be compared.
 
-Each atom is evaluated with its derivative along a direction h. Where two arguments of a `max` are equal (within
-`touch`, relative to the largest argument) the direction decides, so what comes out is the exact one-sided derivative,
+Each atom is evaluated with its derivative along a direction h. Where two arguments of a `max` are equal (within a
+`Touch`) the direction decides, so what comes out is the exact one-sided derivative,
 and the gradient of the piece that lies on that side.
 """
 
@@ -20,10 +20,18 @@ from spdsl.problem import ScalarFunction
 from spdsl.problem.expressions import Expression, Name, Number
 from spdsl.problem.functions import Array
 
-__all__ = ["Jet", "UnknownAtomError", "corner_gradients", "jet", "value"]
+__all__ = ["FLOOR", "Jet", "Touch", "UnknownAtomError", "corner_gradients", "jet", "value"]
 
 FLOOR = 1e-6  # the smallest size that arguments of a `max` are compared by
 DIRECTIONS = 48  # drawn to find the pieces that meet at a corner of several arguments
+
+
+@dataclass(frozen=True)
+class Touch:
+    """Two arguments of a `max` count as equal within `relative` times the larger of their size and `size`."""
+
+    relative: float
+    size: float = FLOOR
 
 
 class UnknownAtomError(ValueError):
@@ -41,12 +49,12 @@ class Jet:
 
 def value(function: ScalarFunction, arguments: Sequence[Array], theta: Sequence[Any]) -> Array:
     """phi at the arguments (n,)."""
-    found = jet(function, arguments, theta, [1.0] * len(arguments), 0.0)
+    found = jet(function, arguments, theta, [1.0] * len(arguments), Touch(0.0))
     return np.broadcast_to(np.asarray(found.value, float), np.shape(arguments[0])).copy()
 
 
 def jet(
-    function: ScalarFunction, arguments: Sequence[Array], theta: Sequence[Any], h: Sequence[float], touch: float
+    function: ScalarFunction, arguments: Sequence[Array], theta: Sequence[Any], h: Sequence[float], touch: Touch
 ) -> Jet:
     """phi with its one-sided derivative along `h` (one number an argument)."""
     k = len(arguments)
@@ -61,7 +69,7 @@ def jet(
 
 
 def corner_gradients(
-    function: ScalarFunction, arguments: Sequence[Array], theta: Sequence[Any], touch: float
+    function: ScalarFunction, arguments: Sequence[Array], theta: Sequence[Any], touch: Touch
 ) -> list[tuple[Array, ...]]:
     """Gradients of the pieces that meet at each point: their convex hull is the subdifferential of phi there.
 
@@ -96,7 +104,7 @@ def _constant(number: Any, k: int) -> Jet:
     return Jet(array, np.zeros(()), tuple(np.zeros(()) for _ in range(k)))
 
 
-def _evaluate(body: Expression, known: Mapping[str, Jet], k: int, touch: float) -> Jet:
+def _evaluate(body: Expression, known: Mapping[str, Jet], k: int, touch: Touch) -> Jet:
     """Not recursive: a sum may be thousands of terms deep. Conditions evaluate to boolean arrays."""
     results: list[Any] = []
     stack: list[tuple[Expression, bool]] = [(body, False)]
@@ -118,7 +126,7 @@ def _evaluate(body: Expression, known: Mapping[str, Jet], k: int, touch: float) 
     return found
 
 
-def _apply(function: str, arguments: list[Any], touch: float) -> Any:
+def _apply(function: str, arguments: list[Any], touch: Touch) -> Any:
     if function in COMPARISONS:
         return _compare(function, arguments[0], arguments[1], touch)
     if function == "and":
@@ -140,7 +148,7 @@ def _chain(u: Jet, outer: Any, slope: Any) -> Jet:
     return Jet(outer, times(u.along), tuple(times(part) for part in u.gradient))
 
 
-def _plus(terms: list[Jet], touch: float) -> Jet:
+def _plus(terms: list[Jet], touch: Touch) -> Jet:
     total = terms[0]
     for term in terms[1:]:
         total = Jet(
@@ -151,7 +159,7 @@ def _plus(terms: list[Jet], touch: float) -> Jet:
     return total
 
 
-def _times(factors: list[Jet], touch: float) -> Jet:
+def _times(factors: list[Jet], touch: Touch) -> Jet:
     product = factors[0]
     for factor in factors[1:]:
         left, right = product.value, factor.value
@@ -163,12 +171,12 @@ def _times(factors: list[Jet], touch: float) -> Jet:
     return product
 
 
-def _over(arguments: list[Jet], touch: float) -> Jet:
+def _over(arguments: list[Jet], touch: Touch) -> Jet:
     above, below = arguments
     return _times([above, _chain(below, 1.0 / below.value, -1.0 / below.value**2)], touch)
 
 
-def _power(arguments: list[Jet], touch: float) -> Jet:
+def _power(arguments: list[Jet], touch: Touch) -> Jet:
     base, exponent = arguments
     if np.any(exponent.along != 0) or any(np.any(part != 0) for part in exponent.gradient):
         log = _chain(base, np.log(base.value), 1.0 / base.value)
@@ -187,9 +195,9 @@ def _select(left: Jet, right: Jet, take_left: Any) -> Jet:
     )
 
 
-def _tied(left: Jet, right: Jet, touch: float) -> Any:
-    size = max(_largest(left.value), _largest(right.value), FLOOR)
-    return np.abs(left.value - right.value) <= touch * size
+def _tied(left: Jet, right: Jet, touch: Touch) -> Any:
+    size = max(_largest(left.value), _largest(right.value), touch.size)
+    return np.abs(left.value - right.value) <= touch.relative * size
 
 
 def _largest(values: Any) -> float:
@@ -197,7 +205,7 @@ def _largest(values: Any) -> float:
     return float(np.max(finite, initial=0.0))
 
 
-def _maximum(arguments: list[Jet], touch: float) -> Jet:
+def _maximum(arguments: list[Jet], touch: Touch) -> Jet:
     best = arguments[0]
     for other in arguments[1:]:
         tied = _tied(best, other, touch)
@@ -206,15 +214,15 @@ def _maximum(arguments: list[Jet], touch: float) -> Jet:
     return best
 
 
-def _negative(arguments: list[Jet], touch: float) -> Jet:
+def _negative(arguments: list[Jet], touch: Touch) -> Jet:
     return _chain(arguments[0], -arguments[0].value, -1.0)
 
 
-def _minimum(arguments: list[Jet], touch: float) -> Jet:
+def _minimum(arguments: list[Jet], touch: Touch) -> Jet:
     return _negative([_maximum([_negative([u], touch) for u in arguments], touch)], touch)
 
 
-def _absolute(arguments: list[Jet], touch: float) -> Jet:
+def _absolute(arguments: list[Jet], touch: Touch) -> Jet:
     return _maximum([arguments[0], _negative(arguments, touch)], touch)
 
 
@@ -222,7 +230,7 @@ def _zero(u: Jet) -> Jet:
     return _constant(0.0, len(u.gradient))
 
 
-def _positive(arguments: list[Jet], touch: float) -> Jet:
+def _positive(arguments: list[Jet], touch: Touch) -> Jet:
     return _maximum([arguments[0], _zero(arguments[0])], touch)
 
 
@@ -230,39 +238,39 @@ def _shifted(u: Jet, sign: float, shift: float) -> Jet:
     return _chain(u, sign * u.value + shift, sign)
 
 
-def _squared(arguments: list[Jet], touch: float) -> Jet:
+def _squared(arguments: list[Jet], touch: Touch) -> Jet:
     u = arguments[0]
     return _chain(u, u.value**2, 2.0 * u.value)
 
 
-def _hinge(arguments: list[Jet], touch: float) -> Jet:
+def _hinge(arguments: list[Jet], touch: Touch) -> Jet:
     return _positive([_shifted(arguments[0], -1.0, 1.0)], touch)
 
 
-def _softplus(arguments: list[Jet], touch: float) -> Jet:
+def _softplus(arguments: list[Jet], touch: Touch) -> Jet:
     u = arguments[0]
     return _chain(u, np.logaddexp(0.0, u.value), 0.5 * (1.0 + np.tanh(0.5 * u.value)))
 
 
-def _huber(arguments: list[Jet], touch: float) -> Jet:
+def _huber(arguments: list[Jet], touch: Touch) -> Jet:
     r = arguments[0]
     delta = arguments[1].value if len(arguments) > 1 else 1.0
     inner = np.clip(r.value, -delta, delta)
     return _chain(r, inner * (r.value - 0.5 * inner), inner)
 
 
-def _quantile(arguments: list[Jet], touch: float) -> Jet:
+def _quantile(arguments: list[Jet], touch: Touch) -> Jet:
     r = arguments[0]
     tau = arguments[1].value if len(arguments) > 1 else 0.5
     return _maximum([_chain(r, tau * r.value, tau), _chain(r, (tau - 1.0) * r.value, tau - 1.0)], touch)
 
 
-def _insensitive(arguments: list[Jet], touch: float) -> Jet:
+def _insensitive(arguments: list[Jet], touch: Touch) -> Jet:
     size = _absolute(arguments[:1], touch)
     return _positive([_plus([size, _negative(arguments[1:], touch)], touch)], touch)
 
 
-RULES: dict[str, Callable[[list[Jet], float], Jet]] = {
+RULES: dict[str, Callable[[list[Jet], Touch], Jet]] = {
     "add": _plus,
     "multiply": _times,
     "divide": _over,
@@ -288,7 +296,7 @@ RULES: dict[str, Callable[[list[Jet], float], Jet]] = {
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal")
 
 
-def _compare(relation: str, left: Jet, right: Jet, touch: float) -> Any:
+def _compare(relation: str, left: Jet, right: Jet, touch: Touch) -> Any:
     """Does the relation hold just beside the point, on the side of the direction?"""
     if relation in ("greater", "greater_equal"):
         left, right = right, left

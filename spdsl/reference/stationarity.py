@@ -9,8 +9,8 @@ end enters, and nothing that the compiler derived.
 
 Scaled: the largest entry of the residual over the largest entry of the loss's gradient sum_i v_i grad l_i, at x or at
 zero, whichever is larger (for a lasso at zero that is the penalty at which w leaves zero). A kink, a zero or a
-constraint counts as touched within `touch`, relative to the largest argument; `kkt_residual` is the least t for which
-the conditions hold to t with whatever lies within t of x touched.
+constraint counts as touched within `touch`, relative to the largest of its terms; `kkt_residual` is the least t for
+which the conditions hold to t with whatever lies within t of x touched.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from spdsl.reference.multipliers import (
     Subdifferential,
     least_residual,
 )
-from spdsl.reference.scalar import FLOOR, corner_gradients
+from spdsl.reference.scalar import FLOOR, Touch, corner_gradients
 from spdsl.reference.support import support_mask
 
 __all__ = ["TOUCHES", "kkt_residual", "residual_vector", "subdifferential"]
@@ -151,14 +151,15 @@ def _add_loss(work: _Work, weights: Array) -> float:
         return 0.0
     maps = [affine_map(bound, predictor) for predictor in loss.predictors]
     theta = bound.parameters_of(loss.function)
-    corners = corner_gradients(loss.function, [item(work.x) for item in maps], theta, work.touch)
+    touch = Touch(work.touch, max([FLOOR, *(item.terms_size(work.x) for item in maps)]))
+    corners = corner_gradients(loss.function, [item(work.x) for item in maps], theta, touch)
     if len(maps) == 1:
         _add_scalar(work, maps[0], corners[0][0], corners[1][0], weights)
     else:
         _add_corners(work, maps, corners, weights)
     at_x = _gradient(maps, corners, weights)
     try:
-        corners = corner_gradients(loss.function, [item.offset for item in maps], theta, work.touch)
+        corners = corner_gradients(loss.function, [item.offset for item in maps], theta, touch)
         at_zero = _gradient(maps, corners, weights)
     except (ValueError, FloatingPointError):
         at_zero = at_x
@@ -213,7 +214,8 @@ def _add_regularizer(work: _Work, item: Regularizer) -> None:
     if isinstance(item, Separable):
         mapped = affine_map(work.bound, item.predictor)
         theta = work.bound.parameters_of(item.function)
-        left, right = corner_gradients(item.function, [mapped(work.x)], theta, work.touch)
+        touch = Touch(work.touch, max(FLOOR, mapped.terms_size(work.x)))
+        left, right = corner_gradients(item.function, [mapped(work.x)], theta, touch)
         _add_scalar(work, mapped, left[0], right[0], np.full(mapped.n_rows, coefficient))
     elif isinstance(item, Norm):
         mapped = affine_map(work.bound, item.predictor)
@@ -238,7 +240,7 @@ def _add_norm(work: _Work, mapped: AffineMap, rows: Any, coefficient: float) -> 
     """coefficient * d|u|_2 for some rows u of a map: u/|u|, or the unit ball at u = 0."""
     values = mapped(work.x)
     u, norm = values[rows], float(np.linalg.norm(values[rows]))
-    if norm > work.touch * max(float(np.max(np.abs(values), initial=0.0)), FLOOR):
+    if norm > work.touch * max(mapped.terms_size(work.x), FLOOR):
         t = np.zeros(mapped.n_rows)
         t[rows] = coefficient * u / norm
         work.sum.gradient += mapped.adjoint(t)

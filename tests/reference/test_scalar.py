@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spdsl.problem import Call, Name, Number, ScalarFunction
-from spdsl.reference.scalar import RULES, UnknownAtomError, corner_gradients, jet, value
+from spdsl.reference.scalar import RULES, Touch, UnknownAtomError, corner_gradients, jet, value
 
 z, tau = Name("z"), Number(0.3)
 
@@ -76,7 +76,7 @@ def test_one_sided_derivatives_agree_with_finite_differences(name):
     body, kinks = BODIES[name]
     function = function_of(body)
     points = np.array([-2.1, -1.3, -0.6, 0.05, 0.45, 0.9, 1.7, 3.0, *kinks])
-    left, right = corner_gradients(function, [points], [], touch=1e-12)
+    left, right = corner_gradients(function, [points], [], Touch(1e-12))
     h = 1e-6
     at = value(function, [points], [])
     forward = (value(function, [points + h], []) - at) / h
@@ -101,21 +101,21 @@ def test_values_agree_with_the_textbook(r, quantile, delta):
 def test_large_margins_neither_overflow_nor_vanish():
     function = function_of(call("logistic", z))
     np.testing.assert_allclose(value(function, [np.array([-800.0, 800.0])], []), [800.0, np.exp(-800.0)])
-    slopes = jet(function, [np.array([-800.0, 30.0])], [], [1.0], 0.0).along
+    slopes = jet(function, [np.array([-800.0, 30.0])], [], [1.0], Touch(0.0)).along
     np.testing.assert_allclose(slopes, [-1.0, -np.exp(-30.0)], rtol=1e-3)
 
 
 def test_a_corner_of_several_arguments_gives_the_gradients_of_the_pieces_that_meet():
     body = call("max", Name("a"), Name("b"), Number(0.0))
     function = function_of(body, ("a", "b"))
-    corners = corner_gradients(function, [np.array([0.0, 1.0, -1.0]), np.array([0.0, 1.0, 0.0])], [], 1e-12)
+    corners = corner_gradients(function, [np.array([0.0, 1.0, -1.0]), np.array([0.0, 1.0, 0.0])], [], Touch(1e-12))
     met = [{(g[0][i], g[1][i]) for g in corners} for i in range(3)]
     assert met == [{(1, 0), (0, 1), (0, 0)}, {(1, 0), (0, 1)}, {(0, 1), (0, 0)}]
 
 
 def test_parameters_may_differ_between_samples():
     function = function_of(call("max", Name("c"), z), parameters=("c",))
-    left, right = corner_gradients(function, [np.array([1.0, 1.0, 1.0])], [np.array([0.0, 1.0, 2.0])], 1e-12)
+    left, right = corner_gradients(function, [np.array([1.0, 1.0, 1.0])], [np.array([0.0, 1.0, 2.0])], Touch(1e-12))
     assert left[0].tolist() == [1, 0, 0]
     assert right[0].tolist() == [1, 1, 0]
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from spdsl.diagnostics import Related, nearest_name
 from spdsl.language.complaints import Complaints
+from spdsl.language.printer import shown
 from spdsl.language.signatures import Parameter
 from spdsl.language.tree import Call, Expression, Number
 
@@ -45,7 +46,7 @@ def match_arguments(
     if len(positional) > len(parameters):
         extra = positional[len(parameters)]
         message = f"{what} `{call.function}` takes {_count(len(parameters))}, and this is one more"
-        complaints.error("SPL211", message, extra.span, "", f"its form is `{form}`")
+        complaints.error("SPL211", message, extra.span, "", *_meant(call), f"its form is `{form}`")
         return None
     matched = {parameter.name: value for parameter, value in zip(parameters, positional)}
     right = True
@@ -73,6 +74,19 @@ def match_arguments(
         complaints.error("SPL211", message, call.span, "", f"its form is `{form}`")
         return None
     return matched
+
+
+def _meant(call: Call) -> list[str]:
+    """What is often meant by a second argument: targets beside predictions, or the order of a norm."""
+    first, second = (shown(argument) for argument in call.arguments[:2])
+    if call.function in ("hinge", "squared_hinge", "logistic"):
+        label, score = (first, second) if first.isidentifier() else (second, first)
+        return [f"losses of classes take the margin: `{call.function}({label} * ({score}))`"]
+    if call.function == "norm" and second in ("1", "2"):
+        return [f"the {second}-norm is `norm{second}({first})`"]
+    if call.function in ("square", "abs") and not isinstance(call.arguments[1], Number):
+        return [f"losses of numbers take the residual: `{call.function}({first} - {second})`"]
+    return []
 
 
 def default_number(parameter: Parameter, call: Call) -> Number:

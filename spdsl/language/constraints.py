@@ -77,6 +77,7 @@ class Constraints:
                 return
         elif broadcast(self.elaborator, (left, right), (left_type, right_type), operator) is None:
             return
+        self._elementwise_matrix(left, left_type, operator, right, right_type, span)
         rests = self._verdict(left, left_type, operator, right, right_type, written, statement)
         if rests is None:
             return
@@ -85,6 +86,16 @@ class Constraints:
             Inequality(left, operator, right, verdict, statement.assume_convex, needed.nonnegative, span=span)
         )
         self.signs.update(needed.signs)
+
+    def _elementwise_matrix(
+        self, left: Expression, a: Type, operator: str, right: Expression, b: Type, span: Span
+    ) -> None:
+        """Warn of `M >= 0` for a symmetric matrix: it is read element by element."""
+        for matrix, type_, other, sign in ((left, a, right, ">="), (right, b, left, "<=")):
+            if operator == sign and type_.kind is Kind.SYMMETRIC and constant_value(other) == 0:
+                message = f"`{operator}` asks that every element of `{shown(matrix)}` is >= 0"
+                help_ = f"for positive semidefinite write `{shown(matrix)} >> 0`"
+                self.complaints.warning("SPL292", message, span, "", help_)
 
     def _semidefinite(self, left: Expression, a: Type, right: Expression, b: Type, span: Span) -> bool:
         if len(a.shape) != 2 or a.shape[0] != a.shape[1]:

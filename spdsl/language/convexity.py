@@ -128,7 +128,7 @@ def _probe(
     """The curvature under other assumptions, without touching the model's own types."""
     probe = Elaborator(Complaints(), elaborator.scope)
     probe.defaults = elaborator.defaults
-    probe._points = elaborator._points
+    probe.points = elaborator.points
     probe.nonnegative, probe.unsigned = nonnegative, unsigned
     _, type_ = probe.numeric(written, Scope(elaborator.scope))
     return Curvature.UNKNOWN if type_ is None else type_.curvature

@@ -6,41 +6,38 @@ In: their statements, in the order of the file. Out: the tables of `CheckedModel
 from __future__ import annotations
 
 from spdsl.diagnostics import Related, Span, nearest_name
-from spdsl.language.arguments import check_range, match_arguments, values_by_name
+from spdsl.language.ages import read_age
 from spdsl.language.checked import (
     Age,
-    AgeForm,
     DataEntry,
     DefineEntry,
-    Kernel,
     ParameterEntry,
     SizeEntry,
     SizeUse,
     VariableEntry,
 )
 from spdsl.language.complaints import Complaints
-from spdsl.language.constants import constant_value
 from spdsl.language.elaborate import Elaborator
 from spdsl.language.printer import shown
 from spdsl.language.scope import Binding, Role, Scope
-from spdsl.language.signatures import ATOMS, KERNELS, SELF_PACED
+from spdsl.language.signatures import ATOMS, SELF_PACED
+from spdsl.language.spaces import read_space
 from spdsl.language.tree import (
     AgeStatement,
     Call,
     DataDeclaration,
     DefineStatement,
     Expression,
-    Interval,
     Model,
     Name,
     Number,
     ParameterDeclaration,
     Statement,
-    TypeExpression,
     VariableDeclaration,
     walk,
 )
 from spdsl.language.types import Curvature, Dimension, Kind, Sign, Type
+from spdsl.language.unknown import unknown_function, unknown_name
 
 __all__ = ["TYPE_NAMES", "Declarations"]
 
@@ -320,11 +317,11 @@ class Declarations:
             inner.find(name)
             return True
         if isinstance(node, Name):
-            self.elaborator.unknown_name(name, node.span, inner)
+            unknown_name(self.elaborator, name, node.span, inner)
             return False
         if name in ATOMS:
             return True
-        self.elaborator.unknown_function(node, inner)
+        unknown_function(self.elaborator, node, inner)
         return False
 
     def _variable(self, statement: VariableDeclaration) -> None:
@@ -334,7 +331,7 @@ class Declarations:
         type_ = None
         points = kernel = None
         if found is not None and found[0] is Kind.RKHS:
-            space = self._rkhs(statement)
+            space = read_space(self, statement)
             if space is None:
                 found = None
             else:
@@ -345,133 +342,14 @@ class Declarations:
         if self._declare(name, statement.name_span, binding) and found is not None:
             self.variables[name] = VariableEntry(name, *found, statement, points, kernel)
             if points is not None:
-                self.elaborator.set_points(name, points)
-
-    def _rkhs(self, statement: VariableDeclaration) -> tuple[str, Kernel] | None:
-        """The points and the kernel of `rkhs(X, rbf(gamma))`; None after a complaint."""
-        written: TypeExpression = statement.type
-        if len(written.arguments) != 2:
-            message = "`rkhs` takes a data matrix and a kernel"
-            self.complaints.error(
-                "SPL208", message, written.span, "", f"write `{statement.name} : rkhs(X, rbf(gamma))`"
-            )
-            return None
-        points, call = written.arguments
-        _, points_type = self.elaborator.expression(points)
-        if points_type is None:
-            return None
-        if not isinstance(points, Name) or points.name not in self.data or points_type.kind is not Kind.MATRIX:
-            matrices = [entry.name for entry in self.data.values() if entry.kind is Kind.MATRIX]
-            helps = [f"write `{matrices[0]}`"] if matrices else ["declare a `matrix(n, d)` in `data`"]
-            message = f"a function space is over the rows of a data matrix, and `{shown(points)}` is a {points_type}"
-            self.complaints.error("SPL208", message, points.span, f"{points_type}", *helps)
-            return None
-        kernel = self._kernel(call, points_type)
-        return None if kernel is None else (points.name, kernel)
-
-    def _kernel(self, call: Expression, points: Type) -> Kernel | None:
-        listed = "the kernels are `rbf(gamma)`, `polynomial(degree)`, `linear()` and `precomputed(K)`"
-        if isinstance(call, Name) and call.name in KERNELS:
-            form = {"rbf": "rbf(1)", "polynomial": "polynomial(3)", "precomputed": "precomputed(K)"}.get(call.name)
-            help_ = f"write `{form or 'linear()'}`"
-            self.complaints.error("SPL229", f"the kernel `{call.name}` needs brackets", call.span, "", help_)
-            return None
-        if not isinstance(call, Call) or call.function not in KERNELS:
-            name = call.function if isinstance(call, Call) else shown(call)
-            span = call.name_span if isinstance(call, Call) else call.span
-            aliases = {"gaussian": "rbf", "poly": "polynomial", "gram": "precomputed", "squared_exponential": "rbf"}
-            near = aliases.get(name.lower()) or nearest_name(name, list(KERNELS))
-            helps = [f"did you mean `{near}`?"] if near else []
-            self.complaints.error("SPL229", f"there is no kernel `{name}`", span, "", *helps, listed)
-            return None
-        parameters = KERNELS[call.function].parameters
-        matched = match_arguments(call, parameters, self.complaints, "the kernel")
-        if matched is None:
-            return None
-        arguments: dict[str, Expression] = {}
-        for parameter in parameters:
-            argument = values_by_name(parameters, matched, call)[parameter.name]
-            if parameter.name == "K":
-                if not self._precomputed(argument, points):
-                    return None
-                arguments["K"] = argument
-                continue
-            made, type_ = self.elaborator.number(argument, f"`{parameter.name}` of `{call.function}`")
-            if type_ is None:
-                return None
-            value = constant_value(made, self.elaborator.defaults)
-            check_range(parameter, value, argument, call.function, self.complaints)
-            arguments[parameter.name] = made
-        return Kernel(call.function, arguments, span=call.span)
-
-    def _precomputed(self, argument: Expression, points: Type) -> bool:
-        _, type_ = self.elaborator.expression(argument)
-        if type_ is None:
-            return False
-        wanted = (points.shape[0], points.shape[0])
-        if not isinstance(argument, Name) or argument.name not in self.data or type_.shape != wanted:
-            message = f"a kernel matrix is a datum of shape {wanted[0]} x {wanted[0]}, and this is a {type_}"
-            help_ = f"declare it in `data`: `K : symmetric({wanted[0]})`"
-            self.complaints.error("SPL229", message, argument.span, f"{type_}", help_)
-            return False
-        return True
+                self.elaborator.points[name] = points
 
     def _age(self, statement: AgeStatement) -> None:
-        """`age lambda in [a, b]`, `in quantiles(a, b)` or `= a`"""
-        value = statement.value
-        ends: tuple[Expression, ...]
-        if isinstance(value, Interval):
-            form, ends = AgeForm.INTERVAL, (value.low, value.high)
-        elif statement.fixed:
-            form, ends = AgeForm.FIXED, (value,)
-        elif isinstance(value, Call) and value.function == "quantiles":
-            form, ends = AgeForm.QUANTILES, value.arguments
-            if len(ends) != 2 or value.options:
-                message = "`quantiles` takes the share of samples at the start and at the end"
-                self.complaints.error("SPL211", message, value.span, "", "its form is `quantiles(0.2, 1)`")
-                ends = ()
-        else:
-            form, ends = AgeForm.FIXED, ()
-            message = "an age lies in an interval or in quantiles of the losses"
-            helps, place = ["an age reads `in [a, b]`, `in quantiles(0.2, 1)` or `= a`"], value.span
-            if isinstance(value, Call) and nearest_name(value.function, ["quantiles"]):
-                helps, place = ["did you mean `quantiles`?"], value.name_span
-            self.complaints.error("SPL231", message, place, "", *helps)
-        made: list[Expression] = []
-        for end in ends:
-            node, type_ = self.elaborator.number(
-                end, "the age" if form is not AgeForm.QUANTILES else "a share of samples"
-            )
-            if type_ is not None:
-                made.append(node)
+        """`age lambda in [a, b]`; a second one is complained about elsewhere and does not count."""
+        age = read_age(self, statement)
         binding = Binding(statement.name, Role.AGE, None, span=statement.name_span)
-        fresh = self._declare(statement.name, statement.name_span, binding)
-        if self.age is None and fresh and ends and len(made) == len(ends):
-            self.age = Age(statement.name, form, made[0], made[-1], statement)
-            self._check_ages(self.age)
-
-    def _check_ages(self, age: Age) -> None:
-        low = constant_value(age.low, self.elaborator.defaults)
-        high = constant_value(age.high, self.elaborator.defaults)
-        for value, node in ((low, age.low), (high, age.high)):
-            if value is None:
-                continue
-            if age.form is AgeForm.QUANTILES and not 0 <= value <= 1:
-                help_ = "1 stands for all samples, 0.2 for a fifth of them"
-                message = f"a share of samples lies between 0 and 1, and this is {value:g}"
-                self.complaints.error("SPL231", message, node.span, "", help_)
-                return
-            if age.form is not AgeForm.QUANTILES and value <= 0:
-                message = f"an age is positive, and this is {value:g}"
-                self.complaints.error("SPL231", message, node.span, "", "at age 0 no sample is selected")
-                return
-        if age.form is not AgeForm.FIXED and low is not None and high is not None and low >= high:
-            span = age.low.span.to(age.high.span)
-            if low == high:
-                message, help_ = "the ages end where they start", f"for one age write `age {age.name} = {low:g}`"
-            else:
-                message, help_ = "the ages run backwards", f"write `{shown(age.high)}, {shown(age.low)}`"
-            self.complaints.error("SPL231", message, span, "", help_)
+        if self._declare(statement.name, statement.name_span, binding) and self.age is None:
+            self.age = age
 
 
 def _article(kind: Kind) -> str:

@@ -12,15 +12,12 @@ from typing import Any
 
 from spdsl.diagnostics import Related, Span
 from spdsl.language import operators
-from spdsl.language.arguments import check_range, match_arguments, usage, values_by_name
-from spdsl.language.atoms import check_atom
+from spdsl.language.calls import call_type
 from spdsl.language.complaints import Complaints
-from spdsl.language.constants import constant_value
 from spdsl.language.printer import shown
 from spdsl.language.rules import sign_of_number
 from spdsl.language.scope import Binding, Scope
 from spdsl.language.scope import Role as NameRole
-from spdsl.language.signatures import ATOMS, Parameter
 from spdsl.language.tree import (
     MAXIMUM_DEPTH,
     Boolean,
@@ -38,6 +35,7 @@ from spdsl.language.tree import (
     Unary,
 )
 from spdsl.language.types import Curvature, Kind, Sign, Type
+from spdsl.language.unknown import unknown_name
 
 __all__ = ["MAXIMUM_NODES", "Elaborator", "Typed"]
 
@@ -62,6 +60,10 @@ class Elaborator:
         Data that are taken to be >= 0.
     unsigned : frozenset of str
         Parameters whose sign is taken to be unknown.
+    defaults : dict
+        The default of each parameter.
+    points : dict
+        The data matrix over which each rkhs variable lives.
     """
 
     def __init__(self, complaints: Complaints, scope: Scope) -> None:
@@ -72,6 +74,7 @@ class Elaborator:
         self.nonnegative: frozenset[str] = frozenset()
         self.unsigned: frozenset[str] = frozenset()
         self.defaults: dict[str, Expression] = {}
+        self.points: dict[str, str] = {}
         self._alive: list[Expression] = []
         self._calls: list[tuple[str, Span]] = []
         self._depth = 0
@@ -168,7 +171,7 @@ class Elaborator:
     def _name(self, node: Name, scope: Scope) -> Typed:
         binding = scope.find(node.name)
         if binding is None:
-            self.unknown_name(node.name, node.span, scope)
+            unknown_name(self, node.name, node.span, scope)
             return node, None
         if binding.role is NameRole.DEFINE:
             return self._named_expression(node, binding)
@@ -195,9 +198,10 @@ class Elaborator:
             message = f"`{define.name}` is a function of {len(define.arguments)}, and is used like a number"
             self.error("SPL214", message, node.span, "", f"write `{form}`")
             return node, None
-        return self._expand(define.name, define.body, Scope(self.scope), node.span)
+        return self.expand(define.name, define.body, Scope(self.scope), node.span)
 
-    def _expand(self, name: str, body: Expression, scope: Scope, span: Span) -> Typed:
+    def expand(self, name: str, body: Expression, scope: Scope, span: Span) -> Typed:
+        """The body of a `define` in the scope of its arguments; `span` is the place of the call."""
         self._calls.append((name, span))
         try:
             return self._elaborate(body, scope)
@@ -267,211 +271,11 @@ class Elaborator:
             return made, None
         return self.keep(made, *operators.piecewise_type(self, made, known_values, known_conditions))
 
-    # --- calls ---
-
-    def _call(self, node: Call, scope: Scope) -> Typed:
-        binding = scope.find(node.function)
-        if binding is not None:
-            if binding.role is NameRole.DEFINE:
-                return self._call_define(node, binding, scope)
-            if binding.type is not None and binding.type.kind is Kind.RKHS:
-                return self._evaluate(node, binding, scope)
-            if binding.type is not None:
-                helps = []
-                if node.arguments:
-                    argument = shown(node.arguments[0])
-                    factor = argument if argument.isidentifier() else f"({argument})"
-                    sign = "@" if len(binding.type.shape) == 2 else "*"
-                    helps = [f"for a product write `{node.function} {sign} {factor}`"]
-                message = f"`{node.function}` is a {binding.type}, not a function"
-                self.error("SPL214", message, node.name_span, "", *helps)
-            return node, None
-        atom = ATOMS.get(node.function)
-        if atom is None:
-            self.unknown_function(node, scope)
-            return node, None
-        arguments = self._atom_arguments(node, scope)
-        if arguments is None:
-            return node, None
-        made = Call(node.function, tuple(part for part, _ in arguments), name_span=node.name_span, span=node.span)
-        types = [type_ for _, type_ in arguments if type_ is not None]
-        if len(types) < len(arguments):
-            return made, None
-        return self.keep(made, *check_atom(self, atom, made, types))
-
-    def _atom_arguments(self, node: Call, scope: Scope) -> list[Typed] | None:
-        """The typed arguments of an atom, by position; None after a complaint about their number or names."""
-        atom = ATOMS[node.function]
-        if atom.variadic:
-            if node.options or not node.arguments:
-                place = node.options[0].span if node.options else node.span
-                message = f"`{atom.name}` takes one or more expressions"
-                self.error("SPL211", message, place, "", f"its form is `{atom.name}(x, y, ...)`")
-                return None
-            return [self.numeric(argument, scope) for argument in node.arguments]
-        matched = match_arguments(node, atom.parameters, self.complaints, "the function")
-        if matched is None:
-            return None
-        filled = values_by_name(atom.parameters, matched, node)
-        found: list[Typed] = []
-        for parameter in atom.parameters:
-            argument = filled[parameter.name]
-            if parameter in atom.options:
-                found.append(self._option(argument, parameter, atom.name, scope))
-            elif atom.name == "norm":
-                found.append(self.expression(argument, scope))
-            else:
-                found.append(self.numeric(argument, scope))
-        return found
-
-    def _option(self, argument: Expression, parameter: Parameter, atom: str, scope: Scope) -> Typed:
-        made, type_ = self.number(argument, f"`{parameter.name}` of `{atom}`", scope)
-        if type_ is not None:
-            check_range(parameter, constant_value(made, self.defaults), argument, atom, self.complaints)
-        return made, type_
-
-    def _call_define(self, node: Call, binding: Binding, scope: Scope) -> Typed:
-        define = binding.define
-        if define is None:
-            return node, None
-        if not define.arguments:
-            message = f"`{define.name}` takes no arguments"
-            self.error("SPL214", message, node.span, "", f"write `{define.name}` alone")
-            return node, None
-        parameters = [Parameter(name) for name in define.arguments]
-        matched = match_arguments(node, parameters, self.complaints, "the function")
-        if matched is None:
-            return node, None
-        inner = Scope(self.scope)
-        right = True
-        for name, span in zip(define.arguments, define.argument_spans):
-            made, type_ = self.expression(matched[name], scope)
-            right = right and type_ is not None
-            inner.add(Binding(name, NameRole.ARGUMENT, type_, made, span=span))
-        if not right:
-            return node, None
-        return self._expand(define.name, define.body, inner, node.span)
-
-    def _evaluate(self, node: Call, binding: Binding, scope: Scope) -> Typed:
-        """f(X) for an rkhs variable f."""
-        points = self._points.get(node.function, "X")
-        form = f"`{node.function}({points})`"
-        if len(node.arguments) != 1 or node.options:
-            message = f"`{node.function}` is evaluated at the rows of one matrix"
-            self.error("SPL211", message, node.span, "", f"write {form}")
-            return node, None
-        made, type_ = self.numeric(node.arguments[0], scope)
-        if type_ is None:
-            return node, None
-        if len(type_.shape) != 2 or type_.variables or not isinstance(made, Name):
-            message = f"`{node.function}` is evaluated at the rows of a data matrix"
-            self.error("SPL228", message, node.span, "", f"write {form}")
-            return node, None
-        columns = self.scope.peek(points)
-        expected = columns.type.shape[1] if columns is not None and columns.type is not None else None
-        if expected is not None and type_.shape[1] != expected:
-            message = (
-                f"`{node.function}` is a function of rows with {expected} elements, "
-                f"and the rows of `{shown(made)}` have {type_.shape[1]}"
-            )
-            self.error("SPL205", message, node.arguments[0].span)
-            return node, None
-        evaluation = Evaluation(node.function, made, span=node.span)
-        value = Type(
-            Kind.VECTOR,
-            (type_.shape[0],),
-            Curvature.AFFINE,
-            variables=frozenset({node.function}),
-            data=type_.data | frozenset({points}),
-        )
-        return self.keep(evaluation, value)
-
     def _evaluation(self, node: Evaluation, scope: Scope) -> Typed:
         return node, self.types.get(id(node))
 
-    # --- names that are not known ---
-
-    def unknown_name(self, name: str, span: Span, scope: Scope) -> None:
-        """Complain about a name that means nothing here."""
-        if self._declared_later(name, span, scope):
-            return
-        if name in ATOMS or name == "piecewise":
-            help_ = f"write `{usage(name, ATOMS[name].parameters)}`" if name in ATOMS else "write `piecewise(...)`"
-            self.error("SPL214", f"`{name}` is a function, and is used like a number", span, "", help_)
-            return
-        near = scope.nearest(name, functions=False)
-        helps = [f"did you mean `{near}`?"] if near else ["declare it in `data`, `parameter` or `variable`"]
-        known = sorted(set(scope.names()))
-        if not near and 0 < len(known) <= 12:
-            helps.append(f"the names here are {', '.join(f'`{item}`' for item in known)}")
-        self.error("SPL200", f"there is no name `{name}`", span, "", *helps)
-
-    def unknown_function(self, node: Call, scope: Scope) -> None:
-        """Complain about a call of something that doesn't exist."""
-        name = node.function
-        if self._declared_later(name, node.name_span, scope):
-            return
-        known = FOREIGN_FUNCTIONS.get(name)
-        near = scope.nearest(name, functions=True)
-        if known is not None:
-            helps = [known]
-        elif near:
-            helps = [f"did you mean `{near}`?"]
-        else:
-            helps = ["write it out, or add it in a `define` section"]
-        self.error("SPL210", f"there is no function `{name}`", node.name_span, "", *helps)
-
-    def _declared_later(self, name: str, span: Span, scope: Scope) -> bool:
-        place = scope.file.declared.get(name)
-        if place is None:
-            return False
-        if name == scope.file.under_way:
-            message, help_ = f"`{name}` is used in its own declaration", "only what is declared above can be used"
-            self.error("SPL201", message, span, "", help_)
-            return True
-        message, help_ = f"`{name}` is used before it is declared", "move the declaration above this line"
-        self.error("SPL201", message, span, "", help_, related=(Related(place, "declared here"),))
-        return True
-
-    _points: dict[str, str] = {}  # noqa: RUF012  # replaced by the checker: the points of each rkhs variable
-
     def _points_of(self, node: Expression) -> str:
-        return self._points.get(node.name, "X") if isinstance(node, Name) else "X"
-
-    def set_points(self, variable: str, points: str) -> None:
-        """Say at which data matrix an rkhs variable lives."""
-        self._points = {**self._points, variable: points}
-
-
-FOREIGN_FUNCTIONS: dict[str, str] = {
-    "ln": "did you mean `log`? it is the natural logarithm",
-    "log1p": "write `log(1 + x)`; a logistic loss of a margin m is `logistic(m)`",
-    "log2": "write `log(x) / log(2)`",
-    "log10": "write `log(x) / log(10)`",
-    "sigmoid": "write `1 / (1 + exp(-x))`; a logistic loss of a margin m is `logistic(m)`",
-    "softplus": "write `logistic(-x)`",
-    "relu": "did you mean `pos`?",
-    "maximum": "did you mean `max`?",
-    "minimum": "did you mean `min`?",
-    "norm_inf": "write `max(abs(x))`",
-    "norminf": "write `max(abs(x))`",
-    "norm_nuc": "did you mean `trace_norm`?",
-    "nuclear_norm": "did you mean `trace_norm`?",
-    "normNuc": "did you mean `trace_norm`?",
-    "frobenius": "did you mean `norm`?",
-    "l1": "did you mean `norm1`?",
-    "l2": "did you mean `norm2`?",
-    "pinball": "did you mean `quantile`?",
-    "quad_form": "write `x @ P @ x`; a distance under a metric is `mahalanobis(M, D)`",
-    "sum_square": "did you mean `sum_squares`?",
-    "sumsq": "did you mean `sum_squares`?",
-    "mean": "write `sum(x) / n`; the samples of a loss are summed for you",
-    "dot": "write `x @ y`",
-    "transpose": "write `X.T`",
-    "inv": "a model has no inverse; multiply the equation out",
-    "sign": "a sign is neither convex nor concave; for labels use `labels(n)`",
-}
-"""What functions of other tools are called here."""
+        return self.points.get(node.name, "X") if isinstance(node, Name) else "X"
 
 
 def _listed(names: frozenset[str]) -> str:
@@ -488,6 +292,6 @@ _HANDLERS: dict[type, Callable[[Elaborator, Any, Scope], Typed]] = {
     Power: Elaborator._power,
     Transpose: Elaborator._transpose,
     Piecewise: Elaborator._piecewise,
-    Call: Elaborator._call,
+    Call: call_type,
     Evaluation: Elaborator._evaluation,
 }

@@ -55,13 +55,15 @@ _WORD = r"[^\W\d¹²³⁰⁴-⁹ᵀ][^\W¹²³⁰⁴-⁹ᵀ]*"
 @lru_cache(maxsize=1)
 def _scanner() -> re.Pattern[str]:
     """One pattern with a group for each kind of token; what is most frequent is tried first."""
-    signs = sorted((sign for sign in FOREIGN_SIGNS if len(sign) > 1), key=len, reverse=True)
+    signs = sorted((sign for sign in FOREIGN_SIGNS if len(sign) > 1 and sign != "s.t."), key=len, reverse=True)
     patterns = dict(tables().patterns)
     # A name must not end inside a word that goes on with letters of another script.
     patterns["NAME"] = rf"(?:{patterns['NAME']})(?![^\W¹²³⁰⁴-⁹ᵀ])"
-    first = {name: patterns.pop(name) for name in ("ASSUME_CONVEX", "SUBJECT_TO", "NAME")}
+    first = {name: patterns.pop(name) for name in ("ASSUME_CONVEX", "SUBJECT_TO")}
     groups = {
         **first,
+        "_ABBREVIATION": r"s\.[ \t]*t\.",
+        "NAME": patterns.pop("NAME"),
         "_SPACE": r"[ \t\f\u00a0\u2000-\u200a\u202f\u3000]+",
         "NUMBER": patterns.pop("NUMBER"),
         NEWLINE: r"\n",
@@ -98,7 +100,7 @@ def lex(source: Source, complaints: Complaints) -> Lexed:
             comments.append(Comment(value.rstrip(), span=Span(source, start, end)))
         elif kind == "_WORD":
             tokens.append(_foreign_word(source, complaints, start, end))
-        elif kind == "_FOREIGN" or kind == "_OTHER":
+        elif kind in ("_FOREIGN", "_OTHER", "_ABBREVIATION"):
             token, skip_to = _foreign_sign(source, complaints, start, end)
             tokens.append(token)
         else:
@@ -133,6 +135,8 @@ def _number(source: Source, tokens: list[Token], complaints: Complaints, start: 
         complaints.error("SPL106", f"`{written}` is no number", span, "", f"write `{written.replace('_', '')}`")
     else:
         help_ = "numbers look like `3`, `0.5` or `1e-3`"
+        if ".." in written:
+            help_ = "an interval is written `[0.1, 10]`"
         complaints.error("SPL106", f"`{written}` is no number", span, "", help_)
     tokens.append(Token(BROKEN, written, start, stop))
     return stop
@@ -175,8 +179,10 @@ def _foreign_sign(source: Source, complaints: Complaints, start: int, end: int) 
         # It opens a comment in other languages: don't complain about its words as well.
         stop = text.find("\n", start)
         end = len(text) if stop < 0 else stop
-    known = FOREIGN_SIGNS.get(sign)
+    known = FOREIGN_SIGNS.get(sign.replace(" ", "").replace("\t", ""))
     span = Span(source, start, start + len(sign))
+    if sign in ("|", "||", "‖", "∥") and sign in text[text.rfind("\n", 0, start) + 1 : start]:
+        return Token(BROKEN, sign, start, end), end  # the second one of a pair
     if known is not None:
         complaints.error("SPL107", f"`{sign}` is no sign of this language", span, "", known.help)
         kind, meant = known.token or (BROKEN, sign)

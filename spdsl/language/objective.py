@@ -26,6 +26,7 @@ from spdsl.language.tree import (
     walk,
 )
 from spdsl.language.types import Kind, Sign, Type, Verdict
+from spdsl.language.unknown import unknown_function
 
 __all__ = ["Objectives"]
 
@@ -175,7 +176,7 @@ class Objectives:
         else:
             binding = declarations.scope.peek(call.function)
             if binding is None:
-                self.elaborator.unknown_function(call, declarations.scope)
+                unknown_function(self.elaborator, call, declarations.scope)
             elif binding.role is not Role.DEFINE:
                 message = f"`{call.function}` is no SP-regularizer"
                 self.complaints.error("SPL218", message, call.name_span, "", _LISTED)
@@ -200,9 +201,11 @@ class Objectives:
         binding = self.declarations.scope.peek(first.name) if isinstance(first, Name) else None
         meant = isinstance(first, Name) and (binding is None or binding.role is Role.AGE)
         given = call.arguments[1:] if meant else call.arguments
+        define = self.declarations.defines.get(call.function)
+        most = len(define.arguments) - 2 if define is not None else len(SELF_PACED[call.function].parameters)
         rest = ", ".join(
-            [shown(argument) for argument in given]
-            + [f"{option.name} = {shown(option.value)}" for option in call.options]
+            [shown(argument) for argument in given[:most]]
+            + [f"{option.name} = {shown(option.value)}" for option in call.options if option.name != name]
         )
         help_ = f"write `{call.function}({name}{', ' + rest if rest else ''})`"
         self.complaints.error("SPL219", message, call.span, "", help_)

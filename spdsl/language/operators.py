@@ -147,8 +147,12 @@ def product_type(elaborator: Elaborator, made: Chain, written: Chain, types: Seq
         right, type_ = written.operands[index + 1], types[index + 1]
         # Two equal factors make a square: only told for the first two, which is where people write it.
         same = index == 0 and bool(total.variables) and made.operands[0] == made.operands[1]
-        step = _matrix_product if operator == "@" else _elementwise_product
-        judged, why = step(elaborator, left, total, operator, right, type_, same)
+        if operator == "@":
+            judged, why = _matrix_product(elaborator, left, total, right, type_, same)
+        else:
+            more = made.operators[index + 1 : index + 2] == ("@",)
+            following = written.operands[index + 2] if more else None
+            judged, why = _elementwise_product(elaborator, left, total, operator, right, type_, same, following)
         if judged is None:
             return None, ""
         reason = reason or why
@@ -157,8 +161,22 @@ def product_type(elaborator: Elaborator, made: Chain, written: Chain, types: Seq
 
 
 def _elementwise_product(
-    elaborator: Elaborator, left: Expression, a: Type, operator: str, right: Expression, b: Type, same: bool
+    elaborator: Elaborator,
+    left: Expression,
+    a: Type,
+    operator: str,
+    right: Expression,
+    b: Type,
+    same: bool,
+    following: Expression | None,
 ) -> Judged:
+    """a * b or a / b; `following` is what a matrix product multiplies next."""
+    if a.shape and b.shape and a.shape != b.shape and following is not None:
+        group = f"{shown(left)} {operator} ({shown(right)} @ {shown(following)})"
+        message = f"`{shown(left)}` is a {a}, but `{shown(right)}` is a {b}"
+        help_ = f"`* / @` group from the left; did you mean `{group}`?"
+        elaborator.error("SPL205", message, right.span, f"{b}", help_, related=(Related(left.span, f"{a}"),))
+        return None, ""
     shape = broadcast(elaborator, (left, right), (a, b), operator)
     if shape is None:
         return None, ""
@@ -204,7 +222,7 @@ def _quotient(left: Expression, a: Type, right: Expression, b: Type) -> tuple[Cu
 
 
 def _matrix_product(
-    elaborator: Elaborator, left: Expression, a: Type, operator: str, right: Expression, b: Type, same: bool
+    elaborator: Elaborator, left: Expression, a: Type, right: Expression, b: Type, same: bool
 ) -> Judged:
     for node, type_ in ((left, a), (right, b)):
         if not type_.shape:

@@ -14,8 +14,8 @@ from spdsl.language.actions import DEEPENING, Actions, Run
 from spdsl.language.complaints import Complaints
 from spdsl.language.layout import Block, Line, blocks
 from spdsl.language.lexer import Token, lex
+from spdsl.language.misspelt import explain_stray, misspelt_word
 from spdsl.language.source import normalize
-from spdsl.language.syntax_errors import Failure, explain, explain_stray, misspelt_word
 from spdsl.language.tables import END, START_SYMBOLS, Tables, tables
 from spdsl.language.tree import MAXIMUM_DEPTH, Model, Section, Statement
 
@@ -121,8 +121,7 @@ class _Driver:
                     return values[0]  # type: ignore[no-any-return]
                 action = states[stack[-1]].get(kind)
                 if action is None:
-                    failure = Failure(self.source, keyword, line, index, self._accepts(stack))
-                    explain(failure, self.complaints)
+                    self._explain(keyword, line, index, stack)
                     return None
                 if action >= 0:
                     stack.append(action)
@@ -156,6 +155,12 @@ class _Driver:
                     self._too_deep(starts[-1], ends[-1])
                     return None
         raise AssertionError("the end of a statement is either accepted or refused")
+
+    def _explain(self, keyword: str, line: Line, index: int, stack: list[int]) -> None:
+        from spdsl.language.failures import Failure
+        from spdsl.language.syntax_errors import explain
+
+        explain(Failure(self.source, keyword, line, index, self._accepts(stack)), self.complaints)
 
     def _pass_on(self, below: int, top: int, kind: str) -> int:
         """The state after all the reductions that only pass one child on, before a token of a kind."""

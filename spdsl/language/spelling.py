@@ -104,6 +104,7 @@ FOREIGN_SIGNS: dict[str, ForeignSign] = {
     "¹": ForeignSign("write `^1`"),
     "²": ForeignSign("write `^2`"),
     "³": ForeignSign("write `^3`"),
+    "s.t.": ForeignSign("write `subject to`", ("SUBJECT_TO", "subject to")),
     "$": ForeignSign("a model is plain text, not LaTeX"),
     "\\": ForeignSign("a model is plain text, not LaTeX; a line goes on when it ends in an operator"),
     "?": ForeignSign("case distinctions are written `piecewise(a if x <= 0, b otherwise)`"),

@@ -105,10 +105,14 @@ def weighing_data(elaborator: Elaborator, node: Expression) -> frozenset[str]:
     """The data that multiply something bent, such as sample weights `c` in ``c * piecewise(...)``.
 
     Where the rules don't decide, these are taken to be >= 0 (and required to be), so that the compiler has only the
-    formula of one sample to decide.
+    formula of one sample to decide. What occurs in any other role as well, such as y in ``y * a + (1 - y) * b``, is no
+    weight.
     """
-    found: set[str] = set()
+    found: dict[str, int] = {}
+    occurrences: dict[str, int] = {}
     for part in walk(node):
+        if isinstance(part, Name):
+            occurrences[part.name] = occurrences.get(part.name, 0) + 1
         if not isinstance(part, Chain) or part.operators[0] in "+-":
             continue
         types = [elaborator.types.get(id(operand)) for operand in part.operands]
@@ -118,8 +122,8 @@ def weighing_data(elaborator: Elaborator, node: Expression) -> frozenset[str]:
             if not isinstance(operand, Name) or type_ is None or operand.name not in type_.data:
                 continue
             if type_.kind in (Kind.SCALAR, Kind.VECTOR) and type_.sign is Sign.UNKNOWN:
-                found.add(operand.name)
-    return frozenset(found)
+                found[operand.name] = found.get(operand.name, 0) + 1
+    return frozenset(name for name, count in found.items() if count == occurrences[name])
 
 
 def _probe(

@@ -239,6 +239,12 @@ def test_sample_weights_of_an_undecided_loss_must_be_nonnegative_too() -> None:
     assert loss.needs_nonnegative == {"c"}
 
 
+def test_what_is_no_mere_weight_is_not_required_to_be_nonnegative() -> None:
+    (loss,) = checked(regression("y * logistic(X @ w) + (1 - y) * logistic(-(X @ w))")).losses
+    assert loss.verdict is Verdict.UNDECIDED
+    assert loss.needs_nonnegative == frozenset()
+
+
 def test_only_the_data_that_matter_must_be_nonnegative() -> None:
     model = checked(regression("c * exp(X @ w) - y * (X @ w)", data="c : vector(n)"))
     assert model.losses[0].needs_nonnegative == {"c"}

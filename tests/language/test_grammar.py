@@ -74,7 +74,7 @@ def test_a_damaged_cache_is_built_again(fresh_cache: Path) -> None:
     _run(_PARSE)
     (entry,) = fresh_cache.iterdir()
     whole = entry.read_bytes()
-    for damage in (b"", b"\0", whole[:-7], whole[:100] + b"\xff" + whole[101:], b"x" * len(whole)):
+    for damage in (b"", whole[:-7], whole[:100] + b"\xff" + whole[101:]):
         entry.write_bytes(damage)
         assert _run(_PARSE) == "['lark']"
         assert entry.read_bytes() == whole

@@ -261,7 +261,7 @@ def _as_edge_list(value: Any, spot: Spot, complaints: Complaints) -> EdgeList | 
             spot.place,
             [
                 "a graph is an array (E, 2) of node ids, a tuple (edges, costs) or (n_nodes, edges, costs), a square "
-                "SciPy matrix, a networkx graph, or `spdsl.grid(h, w)`"
+                "SciPy matrix, a networkx graph, or `spdsl.data.grid(h, w)`"
             ],
         )
         return None

@@ -131,7 +131,11 @@ class Certificate:
                 _small(row.infeasibility),
                 _small(row.kkt_residual),
                 _small(row.weight_error),
-                _small(row.gap) if row.gap is not None else f"({row.cvx_status})" if row.cvx_status else "",
+                _small(row.gap)
+                if row.gap is not None
+                else f"({row.cvx_status.partition(':')[0]})"
+                if row.cvx_status
+                else "",
                 _small(row.distance),
                 "ok" if row.ok else "FAILS",
             )

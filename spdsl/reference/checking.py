@@ -19,18 +19,20 @@ from spdsl.reference.feasibility import infeasibility
 from spdsl.reference.objective import recomputed_losses, recomputed_regularization
 from spdsl.reference.program import to_cvxpy
 from spdsl.reference.sample_weights import UnreadableFormulaError, least_weighted_loss, penalty
-from spdsl.reference.scalar import UnknownAtomError
+from spdsl.reference.scalar import FLOOR, UnknownAtomError
 from spdsl.reference.solve import Outcome, solve_tightly
 from spdsl.reference.stationarity import kkt_residual
 from spdsl.reference.support import support_complaints, support_mask
-from spdsl.solution import Path, Solution
+from spdsl.solution import Path, Solution, Status
 
 __all__ = ["certify"]
 
 LARGEST = 20_000  # samples up to which cvxpy is asked unless forced
 SPREAD = 7  # ages over a path
 MOST_JUMPS = 8  # of which both sides are checked
+ROUNDING = 64 * float(np.finfo(float).eps)  # of a loss, relative to the largest
 BESIDE = 1e-6  # how far before a jump, relative to the path's length
+BELOW = 1e-4  # cvxpy may miss its optimum by so much; by more, it has not the same problem
 EXACT = 1e-9  # for what is only arithmetic: the objective, the weights
 
 
@@ -57,7 +59,7 @@ def certify(
     solver : str, optional
         The solver that cvxpy is to use; several are tried in turn unless given.
     """
-    work = _Work(result.bound, tolerance, force_cvxpy, solver)
+    work = _Work(result.bound, result.status, tolerance, force_cvxpy, solver)
     if isinstance(result, Path):
         wanted = _ages(result) if ages is None else [float(age) for age in ages]
         rows = tuple(work.row(result(age)) for age in wanted)
@@ -85,12 +87,15 @@ class _Work:
     """Checks points of one bound problem."""
 
     bound: BoundProblem
+    status: Status
     tolerance: float
     force_cvxpy: bool
     solver: str | None
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        if not self.status.ok:
+            self.notes.append(f"the run ended early, and only what it reached was checked: {self.status.value}")
         for assumption in self.bound.problem.assumptions:
             self.notes.append(f"taken as convex because the model says so: {assumption}")
 
@@ -106,7 +111,8 @@ class _Work:
             residual = kkt_residual(self.bound, x, weights, good_enough=1e-3 * self.tolerance)
         except UnknownAtomError as error:
             return CertificateRow(age, np.nan, np.nan, np.nan, np.nan, failures=(str(error),))
-        weight_error, extra = self.weights(losses, weights, age, failures)
+        at_zero = self.losses_at_zero()
+        weight_error, extra = self.weights(losses, at_zero, weights, age, failures)
         total = regularization + float(weights @ losses)
         objective = total + extra
         size = abs(regularization) + float(weights @ np.abs(losses)) + abs(extra)
@@ -119,7 +125,8 @@ class _Work:
         cvx, status, distance = self.cvxpy(x, weights)
         gap = None
         if cvx is not None:
-            gap = (total - cvx.value) / max(abs(cvx.value), float(weights @ np.abs(losses)), 1e-300)
+            sizes = (abs(cvx.value), float(weights @ np.abs(losses)), float(weights @ at_zero), 1e-300)
+            gap = (total - cvx.value) / max(sizes)
             self.judge_gap(failures, gap, cvx)
             if distance is not None and distance > 1e-3 and gap <= self.tolerance:
                 self.notes.append("where the distance is large and the gap is not, the optimum is flat or not unique")
@@ -137,6 +144,12 @@ class _Work:
             tuple(failures),
         )
 
+    def losses_at_zero(self) -> Array:
+        """|l_i(0)|: with the losses at x, the size that rounding and gaps are held against."""
+        with np.errstate(all="ignore"):
+            found = np.abs(recomputed_losses(self.bound, np.zeros(self.bound.layout.size)))
+        return np.where(np.isfinite(found), found, 0.0)
+
     # -- verdicts ----------------------------------------------------------------------------------------------------
 
     def judge(
@@ -150,17 +163,19 @@ class _Work:
             failures.append(f"the KKT residual is {residual:.1e}: this is no optimum of the w-problem")
 
     def judge_gap(self, failures: list[str], gap: float, cvx: Outcome) -> None:
-        if gap <= self.tolerance:
+        if -BELOW <= gap <= self.tolerance:
             return
-        if cvx.accurate:
+        if cvx.accurate and gap > 0:
             failures.append(f"cvxpy's optimum lies lower by {gap:.1e} of its size")
+        elif cvx.accurate:
+            failures.append(f"cvxpy's optimum lies higher by {-gap:.1e} of its size: it solved another problem")
         else:
             self.notes.append(f"CVX stopped at `{cvx.status}` ({cvx.solver}), {gap:.1e} away; the KKT residual decides")
 
     # -- sample weights ----------------------------------------------------------------------------------------------
 
     def weights(
-        self, losses: Array, weights: Array, age: float | None, failures: list[str]
+        self, losses: Array, at_zero: Array, weights: Array, age: float | None, failures: list[str]
     ) -> tuple[float | None, float]:
         """By how much the weights miss the least of v l + f(v), relative; and sum_i f(v_i)."""
         if self.bound.problem.self_paced is None or age is None:
@@ -177,14 +192,15 @@ class _Work:
         least, found = least_weighted_loss(f, losses)
         value = weights * losses + f(weights)
         size = np.abs(losses) + np.abs(f(found)) + np.abs(f(np.ones_like(losses)))
-        missed = (value - least) / np.maximum(size, 1e-300)
+        rounding = ROUNDING * max(float(np.max(np.abs(losses), initial=0.0)), float(np.max(at_zero, initial=0.0)))
+        missed = np.maximum(value - least - rounding, 0.0) / np.maximum(size, 1e-300)
         worst = int(np.argmax(missed))
         most = float(missed[worst])
         if not most <= EXACT:
             failures.append(
                 f"sample {worst} has the weight {weights[worst]:.6g}, but v*(l, age) is {found[worst]:.6g} by search"
             )
-        return max(most, 0.0), float(np.sum(f(weights)))
+        return most, float(np.sum(f(weights)))
 
     # -- cvxpy -------------------------------------------------------------------------------------------------------
 
@@ -225,4 +241,4 @@ class _Work:
                 a, b = self.bound.gram(item.name) @ a, self.bound.gram(item.name) @ b
             difference += float(np.sum((a - b) ** 2))
             size += max(float(np.sum(a**2)), float(np.sum(b**2)))
-        return float(np.sqrt(difference / size)) if size > 0 else 0.0
+        return float(np.sqrt(difference) / max(np.sqrt(size), FLOOR))

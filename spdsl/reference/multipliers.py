@@ -7,6 +7,7 @@ Every t that is tried lies exactly in its set, so a residual near zero proves st
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ from spdsl.problem.functions import Array
 __all__ = ["Ball", "Block", "Box", "Congruence", "L1Cone", "Simplex", "Spectrum", "Subdifferential", "least_residual"]
 
 DENSE = 4_000_000  # entries up to which bounded least squares is solved densely
+SMALL = 200_000  # entries up to which generators are kept dense
 POLISH = 300  # accelerated projected gradient steps
 
 
@@ -136,6 +138,15 @@ class Block:
     rows: Any
     set: MultiplierSet
 
+    def __post_init__(self) -> None:
+        if hasattr(self.rows, "tocsr") and self.rows.shape[0] * self.rows.shape[1] <= SMALL:
+            object.__setattr__(self, "rows", self.rows.toarray())
+
+    @cached_property
+    def columns(self) -> Any:
+        """The transposed generators."""
+        return self.rows.T.tocsr() if hasattr(self.rows, "tocsr") else self.rows.T
+
 
 @dataclass
 class Subdifferential:
@@ -175,29 +186,29 @@ def least_residual(parts: Subdifferential, good_enough: float) -> Array:
     """
     if not parts.blocks:
         return parts.residual(parts.gradient)
-    start = _polished(parts, [_start(block) for block in parts.blocks])
-    best = parts.residual(parts.gradient + _push(parts, start))
-    for propose in (_bounded_least_squares, _joint_least_squares, _conic):
-        if np.max(np.abs(best), initial=0.0) <= good_enough:
-            break
+    best = np.full_like(parts.gradient, np.inf)
+    for propose in (_bounded_least_squares, _joint_least_squares, _from_zero, _conic):
         proposal = propose(parts)
         if proposal is None:
             continue
-        for t in (proposal, _polished(parts, proposal)):
-            found = parts.residual(parts.gradient + _push(parts, t))
+        for improve in (lambda _, t: t, _polished):
+            found = parts.residual(parts.gradient + _push(parts, improve(parts, proposal)))
             if np.linalg.norm(found) < np.linalg.norm(best):
                 best = found
+            if np.max(np.abs(best), initial=0.0) <= good_enough:
+                return best
     return best
 
 
-def _start(block: Block) -> Array:
-    return block.set.project(np.zeros(block.rows.shape[0]))
+def _from_zero(parts: Subdifferential) -> list[Array]:
+    """The multipliers nearest to zero: a start for polishing."""
+    return [block.set.project(np.zeros(block.rows.shape[0])) for block in parts.blocks]
 
 
 def _push(parts: Subdifferential, multipliers: list[Array]) -> Array:
     total = np.zeros_like(parts.gradient)
     for block, t in zip(parts.blocks, multipliers):
-        total += np.asarray(block.rows.T @ t).ravel()
+        total += np.asarray(block.columns @ t).ravel()
     return total
 
 

@@ -70,7 +70,7 @@ def _attempt(problem: Any, name: str, options: dict[str, Any]) -> Outcome:
             warnings.simplefilter("ignore")
             problem.solve(solver=name, **options)
     except (cp.error.SolverError, cp.error.DCPError, ValueError, ArithmeticError) as error:
-        return Outcome(f"{type(error).__name__}: {str(error).splitlines()[0]}", name, float("nan"), False)
+        return Outcome(f"solver error: {str(error).splitlines()[0]}", name, float("nan"), False)
     value = float("nan") if problem.value is None else float(problem.value)
     return Outcome(str(problem.status), name, value, problem.status == cp.OPTIMAL)
 

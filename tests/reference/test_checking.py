@@ -74,6 +74,20 @@ def test_moved_variables_fail(lasso, paced, size):
         assert any("KKT" in failure for failure in certificate.failures)
 
 
+def test_a_run_that_ended_early_is_told_so(lasso):
+    certificate = certify(replace(lasso, status=Status.TIME_LIMIT))
+    assert certificate
+    assert "time limit" in certificate.notes[0]
+
+
+def test_an_infimum_that_is_not_reached_is_measured_against_the_losses_at_zero():
+    """One class only: the loss falls to 0 as b grows; where it is 1e-300 nothing is left to gain."""
+    text = linear("minimize\n  loss logistic(b + 0 * (X @ w)) / n\n  regularizer sum_squares(w)", intercept=True)
+    problem = bound(text, **DATA)
+    certificate = certify(solution(problem, np.array([0.0, 0, 0, 0, 700.0])))
+    assert certificate, str(certificate)
+
+
 def test_a_wrong_objective_fails(lasso):
     certificate = certify(replace(lasso, objective=lasso.objective * (1 + 1e-6)))
     assert not certificate
@@ -169,6 +183,9 @@ def test_a_better_cvx_optimum_is_a_failure_and_an_inaccurate_one_a_note(lasso, m
     certificate = certify(lasso)
     assert certificate
     assert any("CVX stopped at `optimal_inaccurate`" in note for note in certificate.notes)
+    above = Outcome("optimal", "TEST", value * 1.01, True)
+    monkeypatch.setattr(checking, "solve_tightly", lambda problem, solver: _with_values(problem, above))
+    assert any("another problem" in failure for failure in certify(lasso).failures)
     nothing = Outcome("infeasible", "TEST", np.inf, False)
     monkeypatch.setattr(checking, "solve_tightly", lambda problem, solver: nothing)
     assert any("CVX gave no optimum" in note for note in certify(lasso).notes)

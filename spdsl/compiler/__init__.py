@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spdsl.compiler.derivation import Derivation
     from spdsl.language.checked import CheckedModel
-    from spdsl.problem import Problem
+    from spdsl.problem import BoundProblem, Problem
 
-__all__ = ["compile_model", "compile_text", "describe"]
+__all__ = ["compile_for", "compile_model", "compile_text", "describe"]
 
 
 def compile_text(text: str, name: str = "<model>", parameters: Mapping[str, float] | None = None) -> Problem:
@@ -44,6 +44,21 @@ def compile_text(text: str, name: str = "<model>", parameters: Mapping[str, floa
         problem = compile_model(check(parse(text, name)), parameters)
         keep(text, name, parameters, problem)
     return problem
+
+
+def compile_for(bound: BoundProblem) -> Problem:
+    """Compile a problem's model again, for the values that it is bound to.
+
+    For when `spdsl.problem.unmet` complains: kinks that lie in another order for these data or parameters are derived
+    in that order. What is still unmet afterwards is an error of the data.
+    """
+    import numpy as np
+
+    typical: dict[str, float] = {}
+    for name, value in {**bound.data, **bound.parameters}.items():
+        if np.ndim(value) <= 1 and name not in bound.labels and np.size(value) and not hasattr(value, "edges"):
+            typical[name] = float(np.ravel(value)[0])
+    return compile_text(bound.problem.source, bound.problem.name, typical)
 
 
 def compile_model(model: CheckedModel, parameters: Mapping[str, float] | None = None) -> Problem:

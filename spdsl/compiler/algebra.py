@@ -342,8 +342,11 @@ class _Source:
         if e.is_Pow:
             return self.power(e)
         name = type(e).__name__
-        if name in ("exp", "softplus", "sigmoid", "xlogx"):
+        if name in ("exp", "softplus", "sigmoid"):
             return f"_{name}({self.show(e.args[0])})"
+        if name == "log" and e.args[0].is_Add and sympy.Integer(1) in e.args[0].args:  # precise for log(1 - small)
+            module = "np" if self.dialect == "numpy" else "math"
+            return f"{module}.log1p({_strip(self.show(e.args[0] - 1))})"
         if name in ("Max", "Min") and len(e.args) > 2:
             first, *rest = e.args
             return f"{_CALLS[self.dialect][name]}({self.show(first)}, {self.show(type(e)(*rest, evaluate=False))})"

@@ -66,7 +66,8 @@ def _convex(
             curvature = np.broadcast_to(scope.function(piece.curvature)(v, values), v.shape)
             bad = ~(curvature >= -1e-12 * max(1.0, float(np.nanmax(np.abs(curvature), initial=0.0))))
             if bad.any():
-                at, found = float(v[bad][-1]), float(curvature[bad][-1])
+                middle = len(v[bad]) // 2
+                at, found = float(v[bad][middle]), float(curvature[bad][middle])
                 example = {"v": at, "l": -scope.number(piece.slope, at, values), age: values[age]}
                 return AxiomVerdict(
                     CONVEX, "refuted", f"f'' = {found:.6g} at v = {at:.6g}, {age} = {values[age]:.6g}", example
@@ -156,11 +157,12 @@ def _monotonicity(
     when zeta < 1/e, so its v* grows with the age only for lambda <= 1 - 1/e, not for all of its 0 < lambda < 1.
     """
     below = [value for value in examples if value < failing[0]]
-    example = examples[failing[-1]] or {}
+    border = below and not any(examples[value] is None for value in examples if value > failing[0])
+    example = examples[failing[-1] if border else next(value for value in examples if value in failing)] or {}
     reason = (
         f"v* falls as {age} grows, at l = {example['l']:.6g}, {age} = {example[age]:.6g}, where v* = {example['v']:.6g}"
     )
-    if not below or any(examples[value] is None for value in examples if value > failing[0]):
+    if not border:
         return AxiomVerdict(GROWS, "refuted", reason, example)
     low, high = max(below), failing[0]
     while high - low > 1e-9 * high:

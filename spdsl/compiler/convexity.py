@@ -5,7 +5,7 @@ In: smooth pieces with derivatives, the scope. Out: a verdict, a sentence, and f
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -21,9 +21,11 @@ __all__ = ["judge"]
 Verdict = Literal["proved", "refuted", "undecided"]
 
 
-def judge(pieces: Sequence[SmoothPiece], smooth: Sequence[bool], scope: Scope) -> tuple[Verdict, str, dict[str, float]]:
-    """The verdict on a function whose neighbouring pieces meet at kinks, `smooth` where the slope is continuous."""
-    refuted = _refutation(pieces, scope)
+def judge(
+    pieces: Sequence[SmoothPiece], samples: Sequence[Mapping[str, float]], scope: Scope
+) -> tuple[Verdict, str, dict[str, float]]:
+    """The verdict on a function, refuted only at `samples` (values of its parameters at which the pieces are right)."""
+    refuted = _refutation(pieces, samples, scope)
     if refuted is not None:
         return refuted
     ways = [proof_of_nonnegativity(piece.curvature, piece.segment, scope) for piece in pieces]
@@ -35,11 +37,13 @@ def judge(pieces: Sequence[SmoothPiece], smooth: Sequence[bool], scope: Scope) -
     return "undecided", "no point contradicts it, but the curvature's sign could not be proved", {}
 
 
-def _refutation(pieces: Sequence[SmoothPiece], scope: Scope) -> tuple[Verdict, str, dict[str, float]] | None:
-    from spdsl.compiler.derive import grid_around
+def _refutation(
+    pieces: Sequence[SmoothPiece], samples: Sequence[Mapping[str, float]], scope: Scope
+) -> tuple[Verdict, str, dict[str, float]] | None:
+    from spdsl.compiler.derive import borders_at, grid_around
 
-    for values in scope.data_samples():
-        borders = [scope.number(p.segment.lower.at, 0.0, values) for p in pieces[1:] if p.segment.lower is not None]
+    for values in samples:
+        borders = borders_at(pieces, scope, values) or []
         grid = grid_around(borders, scope)
         label = np.searchsorted(borders, grid, side="right")
         for k, piece in enumerate(pieces):

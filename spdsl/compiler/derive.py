@@ -7,7 +7,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -58,7 +58,7 @@ def derive_function(
     Raises
     ------
     DerivationError
-        When the pieces do not agree with the formula at some parameters (their order depends on them).
+        When the pieces do not agree with the formula.
     NoClosedFormError
         When a border depends on parameters without a formula for it.
     TooManyPiecesError
@@ -68,9 +68,9 @@ def derive_function(
     if normal.size(short) > MAXIMUM_SIZE:
         raise TooManyPiecesError(f"{normal.size(short)} operations, and at most {MAXIMUM_SIZE} can be derived")
     pieces = smooth_pieces(short, scope)
-    verify(body, pieces, scope)
+    sound = sound_samples(body, pieces, scope)
     kinks = [kink_between(left, right, scope) for left, right in pairwise(pieces)]
-    verdict, reason, witness = judge(pieces, [kink.smooth for kink in kinks], scope)
+    verdict, reason, witness = judge(pieces, sound, scope)
     derived = DerivedFunction(
         argument=argument,
         parameters=tuple(item.name for item in quantities),
@@ -80,7 +80,7 @@ def derive_function(
         convexity=verdict,
         reason=reason,
         witness=witness,
-        nonnegative=is_nonnegative(pieces, scope),
+        nonnegative=is_nonnegative(pieces, sound, scope),
     )
     sources = function_sources(
         title=f"phi({argument}) = {text(short)}"[:200],
@@ -111,32 +111,56 @@ def tidy(expression: Symbolic) -> Symbolic:
     return expanded if expanded.count_ops() < expression.count_ops() else expression
 
 
-def verify(body: Expression, pieces: Sequence[SmoothPiece], scope: Scope) -> None:
-    """Hold every piece against the formula as evaluated by the language's own operations."""
+def sound_samples(body: Expression, pieces: Sequence[SmoothPiece], scope: Scope) -> list[dict[str, float]]:
+    """The sampled data at which every piece agrees with the formula, as evaluated by the language's own operations.
+
+    The typical values have to be among them. At other data kinks may lie in another order, or other branches may hold:
+    `spdsl.problem.unmet` finds such rows when data are bound.
+
+    Raises
+    ------
+    DerivationError
+    """
+    sound = []
     for values in scope.data_samples():
-        borders = [scope.number(p.segment.lower.at, 0.0, values) for p in pieces[1:] if p.segment.lower is not None]
-        if any(not np.isfinite(border) for border in borders) or any(np.diff(borders) < 0):
-            shown = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
-            raise DerivationError(f"the order of its pieces depends on the data: it is another one at {shown}")
-        grid = grid_around(borders, scope)
-        grid = grid[~np.isin(grid, borders)]  # at a jump either side may hold
-        with np.errstate(all="ignore"):
-            expected = np.broadcast_to(evaluate(body, {**values, scope.argument: grid}), grid.shape)
-        label = np.searchsorted(borders, grid, side="right")
-        for k, piece in enumerate(pieces):
-            mine = label == k
-            found = np.broadcast_to(scope.function(piece.value)(grid[mine], values), grid[mine].shape)
-            wanted = expected[mine]
-            both = np.isfinite(wanted) & np.isfinite(found)
-            wrong = both & (np.abs(found - wanted) > 1e-9 * np.maximum(1.0, np.abs(wanted)))
-            wrong |= np.isfinite(wanted) & ~np.isfinite(found)
-            if wrong.any():
-                at = float(grid[mine][wrong][0])
-                shown = "".join(f", {name} = {value:.6g}" for name, value in values.items())
-                raise DerivationError(
-                    f"its pieces do not agree with it at {scope.argument} = {at:.6g}{shown}: "
-                    f"{float(found[wrong][0]):.6g} instead of {float(wanted[wrong][0]):.6g}"
-                )
+        complaint = _disagreement(body, pieces, scope, values)
+        if complaint and values == scope.typical:
+            raise DerivationError(complaint)
+        if not complaint:
+            sound.append(values)
+    return sound
+
+
+def _disagreement(body: Expression, pieces: Sequence[SmoothPiece], scope: Scope, values: Mapping[str, float]) -> str:
+    borders = borders_at(pieces, scope, values)
+    if borders is None:
+        return "its pieces have no order"
+    grid = grid_around(borders, scope)
+    grid = grid[~np.isin(grid, borders)]  # at a jump either side may hold
+    with np.errstate(all="ignore"):
+        expected = np.broadcast_to(evaluate(body, {**values, scope.argument: grid}), grid.shape)
+    label = np.searchsorted(borders, grid, side="right")
+    for k, piece in enumerate(pieces):
+        mine = label == k
+        found = np.broadcast_to(scope.function(piece.value)(grid[mine], values), grid[mine].shape)
+        wanted = expected[mine]
+        wrong = np.isfinite(wanted) & ~(np.abs(found - wanted) <= 1e-9 * np.maximum(1.0, np.abs(wanted)))
+        if wrong.any():
+            at = float(grid[mine][wrong][0])
+            shown = "".join(f", {name} = {value:.6g}" for name, value in values.items())
+            return (
+                f"its pieces do not agree with it at {scope.argument} = {at:.6g}{shown}: "
+                f"{float(found[wrong][0]):.6g} instead of {float(wanted[wrong][0]):.6g}"
+            )
+    return ""
+
+
+def borders_at(pieces: Sequence[SmoothPiece], scope: Scope, values: Mapping[str, float]) -> list[float] | None:
+    """The places of the borders at given parameters, None when they are not ascending there."""
+    borders = [scope.number(p.segment.lower.at, 0.0, values) for p in pieces[1:] if p.segment.lower is not None]
+    if any(not np.isfinite(border) for border in borders) or any(np.diff(borders) < 0):
+        return None
+    return borders
 
 
 def grid_around(borders: Sequence[float], scope: Scope) -> Any:
@@ -166,10 +190,10 @@ def kink_between(left: SmoothPiece, right: SmoothPiece, scope: Scope) -> Kink:
     return Kink(formula(border.at), formula(before), formula(after), bool(smooth))
 
 
-def is_nonnegative(pieces: Sequence[SmoothPiece], scope: Scope) -> bool:
+def is_nonnegative(pieces: Sequence[SmoothPiece], samples: Sequence[Mapping[str, float]], scope: Scope) -> bool:
     """Is the function nowhere negative on a dense grid at sampled parameters?"""
-    for values in scope.data_samples():
-        borders = [scope.number(p.segment.lower.at, 0.0, values) for p in pieces[1:] if p.segment.lower is not None]
+    for values in samples:
+        borders = borders_at(pieces, scope, values) or []
         grid = grid_around(borders, scope)
         label = np.searchsorted(borders, grid, side="right")
         for k, piece in enumerate(pieces):

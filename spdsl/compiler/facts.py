@@ -24,15 +24,16 @@ TYPICAL_SIZE = 20.0
 def known_facts(model: CheckedModel, parameters: Mapping[str, float] | None = None) -> dict[str, Quantity]:
     """A `Quantity` by name for everything that a formula may mention beside variables.
 
-    `parameters` gives values that come before the model's defaults.
+    `parameters` gives values that come before the model's defaults, and typical ones of data.
     """
     given = parameters or {}
     facts: dict[str, Quantity] = {name: Quantity(name, "count", TYPICAL_SIZE) for name in model.sizes}
-    for name, entry in model.data.items():
+    for position, (name, entry) in enumerate(model.data.items()):
         if entry.kind is Kind.LABELS:
             facts[name] = Quantity(name, "labels", 1.0, varies=True)
-        elif entry.kind is not Kind.GRAPH:
-            facts[name] = Quantity(name, "real", 0.7, varies=entry.kind is not Kind.SCALAR)
+        elif entry.kind is not Kind.GRAPH:  # apart from one another, so that kinks at two data do not coincide
+            value = given.get(name, 0.7 + 0.37 * position)
+            facts[name] = Quantity(name, "real", value, varies=entry.kind is not Kind.SCALAR)
     lowering = Lowering(model)
     for name, parameter in model.parameters.items():
         value = given.get(name, typical_value(lowering.constant(parameter.default), facts))

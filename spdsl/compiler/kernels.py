@@ -16,6 +16,8 @@ from spdsl.problem.functions import Array, CompiledKernel
 
 __all__ = ["GeneratedPieceKernel", "GeneratedWeightKernel"]
 
+SMALLEST_BORDER = 1e-300
+
 Labels = Any  # an int or an int8 array (n,)
 
 
@@ -92,10 +94,13 @@ class GeneratedWeightKernel:
             return tuple(float(border) for border in self._breaks(np.float64(age), *theta))
 
     def piece(self, loss: Array, age: float, *theta: float) -> np.ndarray[Any, np.dtype[np.int8]]:
-        """Labels of the pieces that hold `loss`; at a border that of the larger losses."""
+        """Labels of the pieces that hold `loss`; at a border that of the larger losses.
+
+        A loss of 0 is in even where the first border underflows to 0 (ages below 1e-150).
+        """
         label = np.zeros(np.shape(loss), np.int8)
         for border in self.breaks(age, *theta):
-            label += np.asarray(loss) >= border
+            label += np.asarray(loss) >= max(border, SMALLEST_BORDER)
         return label
 
     def weight(self, piece: Labels, loss: Array, age: float, *theta: float) -> Array:

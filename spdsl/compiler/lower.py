@@ -252,7 +252,8 @@ class _Lowerer:
             derived, kept = functions.derived_weights(body, argument, age, quantities, self.loss_nonnegative)
         except (DerivationError, NoClosedFormError, TooManyPiecesError) as error:
             message = f"no sample weights can be derived from `{entry.name}`: {error}"
-            raise ModelError(Diagnostic("SPL342", message, span=entry.span)) from error
+            mend = "look at what stands in `log`, `sqrt`, powers and quotients: f has to be defined for 0 < v <= 1"
+            raise ModelError(Diagnostic("SPL342", message, span=entry.span, help=(mend,))) from error
         self.warnings += settled_axioms(entry, derived)
         return functions.self_paced(entry.name, kept, values)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-from spdsl.compiler.algebra import Symbolic, derivative, sigmoid, softplus
+from spdsl.compiler.algebra import Symbolic, derivative, formula, sigmoid, softplus
 from spdsl.compiler.failures import NoClosedFormError
 from spdsl.compiler.scope import Scope
 
@@ -42,7 +42,7 @@ def zeros(expression: Symbolic, scope: Scope, low: float, high: float) -> list[t
     if len(found) == len(brackets):
         return found
     if depends_on_parameters:
-        raise NoClosedFormError(str(expression))
+        raise NoClosedFormError(formula(expression).text)
     return [(sympy.Float(root), root) for root in (_bisect(expression, scope, *bracket) for bracket in brackets)]
 
 

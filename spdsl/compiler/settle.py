@@ -59,7 +59,11 @@ class Settlement:
             ) from error
         except DerivationError as error:
             raise self.lowering.refusal(
-                "SPL332", node, f"this formula can't be split into smooth pieces: {error}", ""
+                "SPL332",
+                node,
+                f"this formula can't be split into smooth pieces: {error}",
+                "",
+                "write it so that the same branches meet in the same order for every sample",
             ) from error
 
     def of(self, derived: DerivedFunction) -> list[str]:
@@ -128,11 +132,12 @@ def settled_axioms(entry: SelfPaced, derived: DerivedWeights) -> list[Diagnostic
     for axiom in derived.axioms:
         if axiom.verdict not in ("refuted", "warning"):
             continue
+        number, _, statement = axiom.axiom.partition(" ")
         point = ", ".join(f"{name} = {value:.6g}" for name, value in (axiom.counterexample or {}).items())
         if axiom.verdict == "refuted":
-            message = f"`{entry.name}` is not a self-paced regularizer: axiom {axiom.axiom} fails"
+            message = f"`{entry.name}` is not a self-paced regularizer: axiom {number} fails ({statement})"
             helps = (f"counterexample: {point}", f"f({derived.argument}, {derived.age}) = {derived.formula.text}")
             raise ModelError(Diagnostic("SPL340", message, span=entry.span, label=axiom.reason, help=helps))
-        message = f"a limit of axiom {axiom.axiom} fails for `{entry.name}`"
+        message = f"axiom {number} of a self-paced regularizer holds for `{entry.name}` only in part ({statement})"
         warnings.append(Diagnostic("SPL341", message, span=entry.span, label=axiom.reason, severity=Severity.WARNING))
     return warnings

@@ -243,7 +243,7 @@ def _whole(
     shown = [item if isinstance(item, str) else code(item, names, "numba") for item in formulas]
     lines = [*_compiled(f"def {what}({', '.join(arguments)}):"), *_unpack(parameters)]
     for border, formula in zip(reversed(borders), reversed(shown[1:])):
-        lines += [f"    if {at} >= {code(border, names, 'numba')}:", f"        return {formula}"]
+        lines += [f"    if {at} >= {_place(border, at, names)}:", f"        return {formula}"]
     return [*lines, f"    return {shown[0]}"]
 
 
@@ -258,8 +258,14 @@ def _labels(
     lines += _unpack(parameters) if borders else []
     lines += ["    label = 0"]
     for border in borders:
-        lines += [f"    if {at} >= {code(border, names, 'numba')}:", "        label += 1"]
+        lines += [f"    if {at} >= {_place(border, at, names)}:", "        label += 1"]
     return [*lines, "    return label"]
+
+
+def _place(border: Symbolic, at: str, names: Mapping[str, str]) -> str:
+    """A border's source; one of losses is kept above 0 as in `GeneratedWeightKernel.piece`."""
+    source = code(border, names, "numba")
+    return f"max({source}, 1e-300)" if at == "loss" else source
 
 
 def _file(title: str, lines: Sequence[str], dialect: Dialect) -> str:

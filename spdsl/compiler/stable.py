@@ -32,11 +32,6 @@ def _sigmoid(u: Any) -> Any:
     return np.where(np.asarray(u) >= 0.0, 1.0, small) / (1.0 + small)
 
 
-def _xlogx(u: Any) -> Any:
-    """u log u, 0 at u = 0."""
-    return u * np.log(np.where(np.asarray(u) == 0.0, 1.0, u))
-
-
 def _solve(slope: Any, curvature: Any, loss: Any, low: Any, high: Any, age: Any, *theta: Any) -> Any:
     """The zero v in [low, high] of slope(v, loss, ...), which grows with v, by Newton safeguarded by bisection.
 
@@ -66,7 +61,6 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "_exp": _exp,
     "_softplus": _softplus,
     "_sigmoid": _sigmoid,
-    "_xlogx": _xlogx,
     "_solve": _solve,
 }
 
@@ -86,10 +80,5 @@ def _softplus(u):
 def _sigmoid(u):
     small = math.exp(-abs(u))
     return (1.0 if u >= 0.0 else small) / (1.0 + small)
-""",
-    "_xlogx": """
-@njit(inline="always")
-def _xlogx(u):
-    return u * math.log(u) if u != 0.0 else 0.0
 """,
 }

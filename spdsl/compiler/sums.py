@@ -137,7 +137,11 @@ def _call(node: tree.Call, lowering: Lowering) -> list[Part]:
     if function == "trace_norm":
         if not isinstance(argument, tree.Name):
             raise lowering.refusal(
-                "SPL323", node, "`trace_norm` is known only of a symmetric variable itself", "not a variable"
+                "SPL323",
+                node,
+                "`trace_norm` is known only of a symmetric variable itself",
+                "not a variable",
+                "write `trace_norm(M)` with M : symmetric(d)",
             )
         return [Part("trace_norm", argument.name, ONE, node)]
     return _plain(node, lowering)

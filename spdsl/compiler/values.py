@@ -227,15 +227,20 @@ class Lowering:
         if isinstance(left, Constant) and isinstance(right, Constant):
             shape = left.shape[:-1] + right.shape[1:]
             return Constant(Call("matmul", (left.value, right.value)), shape)
-        both = isinstance(left, Affine) and isinstance(right, Affine)
+        if isinstance(left, Affine) and isinstance(right, Affine):
+            raise self.refusal(
+                "SPL321",
+                node,
+                "a product of variables has no canonical form",
+                "both sides depend on variables",
+                "write a quadratic form as `sum_squares(R @ w)`, with R' R its matrix",
+            )
         raise self.refusal(
-            "SPL321" if both else "SPL320",
+            "SPL320",
             node,
-            "a product of variables has no canonical form"
-            if both
-            else "this matrix product of variables has no canonical form",
-            "both sides depend on variables" if both else "",
-            "write a quadratic form as `sum_squares(R @ w)`, with R' R its matrix",
+            "this matrix product of variables has no canonical form",
+            "",
+            "only a vector variable, or what is affine in one, can be multiplied by a matrix of data",
         )
 
     def _matrix_times(self, node: tree.Chain, left: Constant, right: Affine) -> Affine:
@@ -319,7 +324,7 @@ class Lowering:
                 node,
                 f"`{node.function}` couples rows and can't stand inside a larger formula",
                 "one number for all rows",
-                "the sum of such terms is fine, and so is a positive multiple",
+                f"what is one number for all rows belongs into `regularizer`: `regularizer {node.span.text}`",
             )
         given = (*node.arguments, *(option.value for option in node.options))
         if node.function not in ELEMENTWISE:

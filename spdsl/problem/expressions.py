@@ -127,13 +127,14 @@ def _join(function: str, parts: list[tuple[str, int]]) -> tuple[str, int]:
     if binding is None:
         return f"{function}({', '.join(part for part, _ in parts)})", 6
     if function == "negative":
-        return f"-{_bracket(parts[0], 3)}", 3
+        inner = _bracket(parts[0], 2)
+        return f"-{inner}", min(3, max(2, parts[0][1]))
     if function == "transpose":
         return f"{_bracket(parts[0], 5)}.T", 5
     if function == "add":
         joined = parts[0][0]
         for part, rank in parts[1:]:
-            joined += f" - {part[1:]}" if rank == 3 and part.startswith("-") else f" + {part}"
+            joined += f" - {part[1:]}" if rank > 1 and part.startswith("-") else f" + {part}"
         return joined, 1
     first, *rest = parts
     left = _bracket(first, binding + 1 if function == "power" else binding)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spdsl.problem.expressions import evaluate
+from spdsl.problem.expressions import evaluate, text
 from spdsl.problem.functions import ScalarFunction
 from spdsl.problem.self_paced import SelfPaced
 
 if TYPE_CHECKING:
     from spdsl.problem.bound import BoundProblem
 
-__all__ = ["Requirement", "unmet"]
+__all__ = ["Requirement", "disorder", "unmet"]
 
 
 @dataclass(frozen=True)
@@ -56,41 +56,69 @@ def _wrong_sign(item: Requirement, bound: BoundProblem) -> str:
     return f"`{item.name}` has to be {item.sign} ({item.reason}), and it is {worst:.6g}"
 
 
+ROWS = 100_000  # of parameters that differ from sample to sample, at most so many are held against the formula
+
+
 def _wrong_pieces(function: ScalarFunction, bound: BoundProblem) -> list[str]:
-    """Hold the pieces against the formula, at up to nine rows of the parameters' values."""
+    """Hold the pieces against the formula, for every row of the parameters' values."""
     kernel = function.kernel
     assert kernel is not None
-    for theta in _rows(bound.parameters_of(function)):
-        borders = np.array([float(border) for border in kernel.breaks(*theta)])
-        named = ", ".join(f"{name} = {value:.6g}" for name, value in zip(function.parameters, theta))
-        shown = f"`{_text(function)}` at {named}" if named else f"`{_text(function)}`"
-        if np.isnan(borders).any() or (np.diff(borders) < -1e-12 * np.abs(borders[1:])).any():
-            return [f"the pieces of {shown} come in another order than for the default parameters"]
-        scale = max([1.0, *np.abs(borders[np.isfinite(borders)])])
-        z = np.setdiff1d(scale * np.linspace(-3.0, 3.0, 41) + 1e-3 * scale, borders)
+    theta = _thinned(bound.parameters_of(function))
+    row = disorder(function, theta)
+    if row is not None:
+        return [f"the kinks of {_shown(function, _row(theta, row))} come in another order than was derived"]
+    rows = max([1, *(np.size(value) for value in theta)])
+    scale = np.ones(rows)
+    for border in kernel.breaks(*theta):
+        scale = np.maximum(scale, np.abs(border))
+    for share in _SHARES:
+        z = scale * share
         values: dict[str, Any] = {**dict(zip(function.parameters, theta)), function.arguments[0]: z}
         with np.errstate(all="ignore"):
             expected = np.broadcast_to(evaluate(function.body, values), z.shape)
         piece = kernel.piece(z, *theta)
         found = kernel.value(piece, z, *theta)
-        known = np.isfinite(expected)
-        if not np.allclose(found[known], expected[known], rtol=1e-8, atol=1e-9):
-            return [f"the pieces of {shown} are others than for the default parameters"]
+        bad = np.isfinite(expected) & ~np.isclose(found, expected, rtol=1e-8, atol=1e-9)
+        if bad.any():
+            shown = _shown(function, _row(theta, int(np.argmax(bad))))
+            return [f"the pieces of {shown} are others than those that were derived"]
         curvature = kernel.curvature(piece, z, *theta)
-        if function.convexity == "convex" and (curvature[known] < -1e-9).any():
-            return [f"{shown} is not convex: its curvature is {float(curvature[known].min()):.6g} somewhere"]
+        bad = np.isfinite(expected) & (curvature < -1e-9)
+        if function.convexity == "convex" and bad.any():
+            shown = _shown(function, _row(theta, int(np.argmax(bad))))
+            return [f"{shown} is not convex: its curvature is {float(curvature[bad][0]):.6g} somewhere"]
     return []
 
 
-def _rows(theta: tuple[Any, ...]) -> list[tuple[float, ...]]:
-    """A few rows of parameters: one if none varies, else the first, last, and those with the extremes of each."""
-    varying = [np.asarray(value) for value in theta if np.ndim(value)]
-    if not varying:
-        return [tuple(float(value) for value in theta)]
-    picked = {0, len(varying[0]) - 1}
-    for value in varying[:3]:
-        picked |= {int(np.argmin(value)), int(np.argmax(value))}
-    return [tuple(float(value if np.ndim(value) == 0 else value[row]) for value in theta) for row in sorted(picked)]
+_SHARES = (-2.71, -1.37, -1.003, -0.997, -0.73, -0.41, -0.13, -0.007, 0.007, 0.17, 0.43, 0.69, 0.996, 1.002, 1.41, 2.73)
+"""Places of the argument, in units of the outermost kink; irregular, so that none is a kink."""
+
+
+def _thinned(theta: tuple[Any, ...]) -> tuple[Any, ...]:
+    rows = max([1, *(np.size(value) for value in theta)])
+    step = -(-rows // ROWS)
+    return tuple(value if np.ndim(value) == 0 else value[::step] for value in theta)
+
+
+def disorder(function: ScalarFunction, theta: tuple[Any, ...]) -> int | None:
+    """The first row of parameters at which the borders between pieces are not ascending, None when there is none."""
+    assert function.kernel is not None
+    borders = function.kernel.breaks(*theta)
+    if not borders:
+        return None
+    places = np.stack(np.broadcast_arrays(*map(np.atleast_1d, borders)))
+    bad = np.isnan(places).any(axis=0)
+    bad |= (places[1:] < places[:-1] - 1e-12 * np.maximum(1.0, np.abs(places[1:]))).any(axis=0)
+    return int(np.argmax(bad)) if bad.any() else None
+
+
+def _row(theta: tuple[Any, ...], row: int) -> tuple[float, ...]:
+    return tuple(float(value if np.ndim(value) == 0 else value[row]) for value in theta)
+
+
+def _shown(function: ScalarFunction, theta: tuple[float, ...]) -> str:
+    named = ", ".join(f"{name} = {value:.6g}" for name, value in zip(function.parameters, theta))
+    return f"`{text(function.body)}` at {named}" if named else f"`{text(function.body)}`"
 
 
 def _no_regularizer(item: SelfPaced, bound: BoundProblem) -> list[str]:
@@ -114,13 +142,7 @@ def _no_regularizer(item: SelfPaced, bound: BoundProblem) -> list[str]:
         mine = best * losses + kernel.regularizer(best, float(age), *theta)
         least = np.min(v[:, None] * losses + f[:, None], axis=0)
         if not (mine <= least + 1e-8 * (1.0 + np.abs(least))).all():
-            return [f"the sample weights of {shown} are others than for the default parameters"]
+            return [f"the sample weights of {shown} are others than those that were derived"]
         if best[0] < 1.0 - 1e-6:
             return [f"{shown} is no self-paced regularizer: v* = {best[0]:.6g} at loss 0, where it has to be 1"]
     return []
-
-
-def _text(function: ScalarFunction) -> str:
-    from spdsl.problem.expressions import text
-
-    return text(function.body)

@@ -1,11 +1,13 @@
-"""Values that break what a derivation took for granted are found when data are bound, and compiling for them mends it."""
+"""Values that break what a derivation took for granted are found when data are bound; compiling for them mends it."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from spdsl.compiler import compile_text
+from spdsl.compiler import compile_for, compile_text
 from spdsl.problem import BoundProblem, unmet
 
 MODEL = """
@@ -54,6 +56,43 @@ def test_kinks_in_another_order_are_found_and_compiling_for_the_values_mends_it(
     x = np.array([4.0, -3.0])
     z = mended.data["X"] @ x
     np.testing.assert_allclose(mended.losses(x), np.maximum.reduce([0 * z, z - 9, 3 * z - 6]))
+
+
+CENSORED = """
+data
+  X : matrix(n, d)
+  low : vector(n)
+  high : vector(n)
+variable
+  w : vector(d)
+minimize
+  loss max(0, low - X @ w, X @ w - high)
+"""
+
+
+def interval_data(low, high):
+    rng = np.random.default_rng(1)
+    data = {"X": rng.normal(size=(5, 2)), "low": np.full(5, low), "high": np.full(5, high)}
+    return BoundProblem(compile_text(CENSORED), data, {}, {"n": 5, "d": 2})
+
+
+def test_interval_censored_targets_are_met_in_their_natural_order():
+    problem = interval_data(-1.0, 2.0)
+    assert unmet(problem) == []
+    x = np.array([3.0, -1.0])
+    z = problem.data["X"] @ x
+    np.testing.assert_allclose(problem.losses(x), np.maximum.reduce([0 * z, -1 - z, z - 2]))
+
+
+def test_data_that_turn_the_order_of_kinks_are_found_and_compiled_for():
+    broken = interval_data(2.0, -1.0)
+    (sentence,) = unmet(broken)
+    assert "high = -1, low = 2" in sentence
+    mended = replace(broken, problem=compile_for(broken))
+    assert unmet(mended) == []
+    x = np.array([3.0, -1.0])
+    z = mended.data["X"] @ x
+    np.testing.assert_allclose(mended.losses(x), np.maximum.reduce([0 * z, 2 - z, z + 1]))
 
 
 def test_data_of_the_wrong_sign_are_found():

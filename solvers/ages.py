@@ -2,12 +2,14 @@
 
 In: a bound problem and the losses of the fit that starts the run. Out: the lower and upper age, and a sentence when the
 interval takes in no sample, or every sample from its start. A sample is *in* when v* > 0 if the SP-regularizer has a
-finite exit threshold, and when v* >= 1/2 if it has none (log, Welsch, Cauchy).
+finite exit threshold; without one, when its loss is below the last border of v* (log, Huber: v* = 1), or when v* >= 1/2
+if there is no border either (Welsch, Cauchy).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -32,10 +34,15 @@ class Ages:
         return self.lower == self.upper
 
 
-def samples_in(bound: BoundProblem, losses: Array, age: float) -> Array:
+def samples_in(bound: BoundProblem, losses: Array, age: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which samples are in at an age (n,), bool."""
-    weights = bound.weights(losses, age)
-    return weights > 0.0 if _has_exit(bound, age) else weights >= 0.5
+    border = _last_border(bound, age)
+    if border is None:
+        return bound.weights(losses, age) >= 0.5
+    beyond = np.array([2.0 * border + age])
+    if float(bound.weights(beyond, age)[0]) == 0.0:
+        return bound.weights(losses, age) > 0.0
+    return losses < border
 
 
 def in_share(bound: BoundProblem, losses: Array, age: float) -> float:
@@ -43,17 +50,14 @@ def in_share(bound: BoundProblem, losses: Array, age: float) -> float:
     return float(np.mean(samples_in(bound, losses, age)))
 
 
-def _has_exit(bound: BoundProblem, age: float) -> bool:
-    """Is there a finite loss from which on v* is 0?"""
+def _last_border(bound: BoundProblem, age: float) -> float | None:
+    """The largest finite loss at which v* changes its formula."""
     self_paced = bound.problem.self_paced
     assert self_paced is not None
-    kernel = self_paced.kernel
-    assert kernel is not None
-    borders = kernel.breaks(age, *bound.weight_parameters())
-    if not borders or not np.isfinite(borders[-1]):
-        return False
-    beyond = np.array([2.0 * float(borders[-1]) + age])
-    return float(bound.weights(beyond, age)[0]) == 0.0
+    assert self_paced.kernel is not None
+    borders = [float(border) for border in self_paced.kernel.breaks(age, *bound.weight_parameters())]
+    finite = [border for border in borders if np.isfinite(border)]
+    return finite[-1] if finite else None
 
 
 def entry_age(bound: BoundProblem, loss: float) -> float:
@@ -68,8 +72,8 @@ def entry_age(bound: BoundProblem, loss: float) -> float:
     def is_in(age: float) -> bool:
         return bool(samples_in(bound, np.array([loss]), age)[0])
 
-    smallest = max(low * (1.0 + 1e-12), 1e-250)
-    largest = min(high * (1.0 - 1e-12), 1e250)
+    smallest = max(low * (1.0 + 1e-12), 1e-150)
+    largest = min(high * (1.0 - 1e-12), 1e150)
     if is_in(smallest):
         return 0.0
     if not is_in(largest):
@@ -121,9 +125,7 @@ def resolve_ages(bound: BoundProblem, losses: Array) -> Ages:
 def _from_quantiles(bound: BoundProblem, losses: Array, first: float, last: float) -> tuple[float, float]:
     """The ages from which on the shares `first` and `last` of the samples are in."""
     if not 0.0 <= first <= last <= 1.0:
-        raise SolverError(
-            Diagnostic("SPL506", f"quantiles({first:.6g}, {last:.6g}) need 0 <= first <= last <= 1")
-        )
+        raise SolverError(Diagnostic("SPL506", f"quantiles({first:.6g}, {last:.6g}) need 0 <= first <= last <= 1"))
     ordered = np.sort(losses)
     n = len(ordered)
     ages = []

@@ -19,7 +19,7 @@ from spdsl.problem import (
 )
 from spdsl.problem.expressions import text
 from spdsl.problem.functions import Array
-from spdsl.solvers.active_set.coordinates import CoordinateBlock, Coordinates, box_kernel
+from spdsl.solvers.active_set.coordinates import BoxKernel, CoordinateBlock, Coordinates
 from spdsl.solvers.active_set.rows import RowBlock
 from spdsl.solvers.active_set.system import System, dense
 from spdsl.solvers.active_set.weighting import FixedWeights, IntArray, SelfPacedWeights
@@ -147,9 +147,7 @@ class _Parts:
         if rows.size:
             theta = tuple(t[rows] if np.ndim(t) else t for t in theta)
             factor = np.full(rows.size, coefficient)
-            self.coordinate_blocks.append(
-                CoordinateBlock(index, a, d[rows], item.function.kernel, theta, factor)
-            )
+            self.coordinate_blocks.append(CoordinateBlock(index, a, d[rows], item.function.kernel, theta, factor))
 
     def _add_quadratic(
         self, B: Any, d: Array, function: ScalarFunction, theta: tuple[Any, ...], coefficient: float
@@ -175,9 +173,7 @@ class _Parts:
         entries = _single_entries(B)
         assert entries is not None
         rows, index, a = entries
-        self.coordinate_blocks.append(
-            CoordinateBlock(index, -a, -d[rows], box_kernel(), (), np.ones(rows.size))
-        )
+        self.coordinate_blocks.append(CoordinateBlock(index, -a, -d[rows], BoxKernel(), (), np.ones(rows.size)))
 
 
 def _single_entries(B: Any) -> tuple[IntArray, IntArray, Array] | None:

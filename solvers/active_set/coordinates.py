@@ -15,7 +15,7 @@ from spdsl.problem.functions import Array, PieceKernel
 from spdsl.solvers.active_set.rows import FAR
 from spdsl.solvers.active_set.weighting import IntArray
 
-__all__ = ["FREE", "PINNED", "CoordinateBlock", "Coordinates", "box_kernel"]
+__all__ = ["FREE", "PINNED", "BoxKernel", "CoordinateBlock", "Coordinates"]
 
 FREE = -1
 PINNED = -2
@@ -33,7 +33,7 @@ class CoordinateBlock:
     factor: Array
     piece_of: IntArray = field(default_factory=lambda: np.zeros((0, 0), np.int64))  # (rows, intervals)
 
-    def call(self, function: Any, piece: IntArray, z: Array) -> Array:
+    def call(self, function: Any, piece: Any, z: Array) -> Array:
         """A kernel function over the block's rows."""
         with np.errstate(all="ignore"):
             return np.broadcast_to(np.asarray(function(piece, z, *self.theta), float), z.shape)
@@ -61,9 +61,7 @@ class Coordinates:
         for block in blocks:
             for border, kinked in enumerate(block.kernel.kinked):
                 # Smooth borders split intervals too: the piece is then constant on each.
-                at = np.broadcast_to(
-                    np.asarray(block.kernel.breaks(*block.theta)[border], float), block.a.shape
-                )
+                at = np.broadcast_to(np.asarray(block.kernel.breaks(*block.theta)[border], float), block.a.shape)
                 for row in range(len(block.index)):
                     if block.factor[row] != 0.0 and np.isfinite(at[row]):
                         kinks[block.index[row]].append(float((at[row] - block.d[row]) / block.a[row]))
@@ -166,7 +164,7 @@ class Coordinates:
         for block in self.blocks:
             z = block.a * x[block.index] + block.d
             piece = block.kernel.piece(z, *block.theta)
-            total += float(np.sum(block.factor * block.call(block.kernel.value, piece, z)))
+            total += float(block.factor @ block.call(block.kernel.value, piece, z))
         return total
 
     def _piece(self, block: CoordinateBlock, interval: IntArray) -> IntArray:
@@ -226,11 +224,11 @@ class Coordinates:
                 fixed[j] = kink
 
 
-class box_kernel:  # noqa: N801 - a kernel, named like the generated ones
+class BoxKernel:
     """The indicator of [0, inf) as a PC^r function with an infinite slope on its left; z is the distance from the bound."""
 
     n_pieces = 2
-    kinked = (True,)
+    kinked: tuple[bool, ...] = (True,)
 
     def breaks(self) -> tuple[Any, ...]:
         """The bound."""

@@ -98,16 +98,17 @@ class RowBlock:
         self.any_kink = bool(self.kinked.any())
         self.left = np.zeros_like(self.borders)
         self.right = np.zeros_like(self.borders)
-        for index in np.flatnonzero(self.kinked):
-            self.left[index] = self._call(kernel.slope, np.full(self.m, index), self.borders[index])
-            self.right[index] = self._call(kernel.slope, np.full(self.m, index + 1), self.borders[index])
+        for index in np.flatnonzero(self.kinked).tolist():
+            self.left[index] = self.call(kernel.slope, np.full(self.m, index), self.borders[index])
+            self.right[index] = self.call(kernel.slope, np.full(self.m, index + 1), self.borders[index])
         sizes = [np.abs(c).max(initial=0.0)]
         finite = self.borders[np.isfinite(self.borders)]
         if finite.size:
             sizes.append(float(np.abs(finite).max()))
         self.scale = max(sizes) or 1.0
 
-    def _call(self, function: Any, piece: IntArray, z: Array) -> Array:
+    def call(self, function: Any, piece: Any, z: Array) -> Array:
+        """A function of the kernel at all rows."""
         with np.errstate(all="ignore"):
             return np.broadcast_to(np.asarray(function(piece, z, *self.theta), float), z.shape)
 
@@ -121,7 +122,7 @@ class RowBlock:
         """No piece bends (|u|, hinges): the curvature is 0 whatever u is."""
         z = np.linspace(-1.0, 1.0, 5)[:, None] * self.scale
         return all(
-            not np.any(self._call(self.kernel.curvature, np.full(self.m, piece), np.full(self.m, float(v))))
+            not np.any(self.call(self.kernel.curvature, np.full(self.m, piece), np.full(self.m, float(v))))
             for piece in range(self.kernel.n_pieces)
             for v in z[:, 0]
         )
@@ -135,7 +136,7 @@ class RowBlock:
         piece = np.asarray(self.kernel.piece(u, *self.theta), np.int64)
         if self.weighting is None or self.weighting.n_bands == 1:
             return RowLabels(piece, np.full(self.m, -1), np.zeros(self.m, np.int64))
-        loss = self._call(self.kernel.value, piece, u)
+        loss = self.call(self.kernel.value, piece, u)
         return RowLabels(piece, np.full(self.m, -1), self.weighting.band(loss, age))
 
     def relabel(self, labels: RowLabels, u: Array, age: float) -> RowLabels:
@@ -179,9 +180,9 @@ class RowBlock:
         if held.size:
             u = u.copy()
             u[held] = self.borders[labels.kink[held], held]
-        loss = self._call(self.kernel.value, labels.piece, u)
-        slope = self._call(self.kernel.slope, labels.piece, u)
-        bend = self._call(self.kernel.curvature, labels.piece, u)
+        loss = self.call(self.kernel.value, labels.piece, u)
+        slope = self.call(self.kernel.slope, labels.piece, u)
+        bend = self.call(self.kernel.curvature, labels.piece, u)
         if self.weighting is None:
             weight = np.ones(self.m)
             gradient = self.factor * slope
@@ -198,9 +199,7 @@ class RowBlock:
                 curvature = np.nan_to_num(curvature, nan=0.0, posinf=1e150, neginf=-1e150)
         if held.size == 0:
             none = np.zeros(0)
-            return RowValues(
-                u, loss, slope, weight, gradient, curvature, by_age, held, none, none, none, none
-            )
+            return RowValues(u, loss, slope, weight, gradient, curvature, by_age, held, none, none, none, none)
         gradient, curvature, by_age = gradient.copy(), curvature.copy(), by_age.copy()
         gradient[held] = curvature[held] = by_age[held] = 0.0
         left = self.factor[held] * self.left[labels.kink[held], held]
@@ -262,12 +261,8 @@ class RowBlock:
         unit = self.unit(labels, held)
         gap[LOWER, held] = np.where(np.isfinite(values.low), (s[held] - values.low) / unit, FAR)
         gap[UPPER, held] = np.where(np.isfinite(values.high), (values.high - s[held]) / unit, FAR)
-        rate[LOWER, held] = np.where(
-            np.isfinite(values.low), (ds[held] - values.low_by_age * dage) / unit, 0.0
-        )
-        rate[UPPER, held] = np.where(
-            np.isfinite(values.high), (values.high_by_age * dage - ds[held]) / unit, 0.0
-        )
+        rate[LOWER, held] = np.where(np.isfinite(values.low), (ds[held] - values.low_by_age * dage) / unit, 0.0)
+        rate[UPPER, held] = np.where(np.isfinite(values.high), (values.high_by_age * dage - ds[held]) / unit, 0.0)
 
     def unit(self, labels: RowLabels, held: IntArray) -> Array:
         """The unit of a held row's multiplier: the jump of factor * phi' at its kink."""

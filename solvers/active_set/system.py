@@ -109,9 +109,7 @@ class System:
         other = object.__new__(RowBlock)
         other.__dict__.update(loss.__dict__)
         other.weighting = weighting
-        return System(
-            [other, *self.blocks[1:]], self.coordinates, self.Q, self.q, self.pinned, self.constant
-        )
+        return System([other, *self.blocks[1:]], self.coordinates, self.Q, self.q, self.pinned, self.constant)
 
     @property
     def weighting(self) -> Weighting:
@@ -146,9 +144,7 @@ class System:
 
     def relabel(self, labels: Labels, x: Array, age: float) -> Labels:
         """Pieces, bands and intervals anew by x; what is held or fixed stays so."""
-        rows = tuple(
-            block.relabel(item, block.predict(x), age) for block, item in zip(self.blocks, labels.rows)
-        )
+        rows = tuple(block.relabel(item, block.predict(x), age) for block, item in zip(self.blocks, labels.rows))
         interval = self.coordinates.relabel(x, labels.interval)
         return Labels(rows, np.where(labels.fixed == FREE, interval, labels.interval), labels.fixed)
 
@@ -221,9 +217,7 @@ class System:
         curvatures = [values.curvature for values in evaluation.rows]
         return self.assemble(free, curvatures, evaluation.bend, absolute)
 
-    def assemble(
-        self, free: IntArray, curvatures: list[Array], bend: Array, absolute: bool = False
-    ) -> Array:
+    def assemble(self, free: IntArray, curvatures: list[Array], bend: Array, absolute: bool = False) -> Array:
         """Q + sum of A' diag(c) A + diag(bend), over the free coordinates."""
         H = np.zeros((free.size, free.size)) if self.Q is None else self.Q[np.ix_(free, free)].copy()
         for design, c in zip(self.columns(free), curvatures):
@@ -275,9 +269,7 @@ class System:
 
     # -- gaps --------------------------------------------------------------------------------------------------------
 
-    def gaps(
-        self, evaluation: Evaluation, dx: Array, ds: tuple[Array, ...], dage: float
-    ) -> tuple[Array, Array]:
+    def gaps(self, evaluation: Evaluation, dx: Array, ds: tuple[Array, ...], dage: float) -> tuple[Array, Array]:
         """All signed distances to the next change of labels, flat, and their rates along (dx, ds, dage).
 
         The order is block by block, four gaps (m,) each, then two gaps (p,) of the coordinates; see `locate_gap`.
@@ -320,7 +312,7 @@ class System:
         """l (n,)."""
         block = self.blocks[0]
         u = block.predict(x)
-        return block._call(block.kernel.value, block.kernel.piece(u, *block.theta), u)
+        return block.call(block.kernel.value, block.kernel.piece(u, *block.theta), u)
 
     def weights(self, x: Array, age: float) -> Array:
         """v (n,) by the system's weighting."""

@@ -80,7 +80,7 @@ class FixedWeights:
     """Weights that depend on nothing: the w-problem of alternate convex search, or a model without ages (all ones)."""
 
     n_bands = 1
-    names = ("E",)
+    names: tuple[str, ...] = ("E",)
     continuous = True
 
     def __init__(self, weights: Array) -> None:

@@ -160,7 +160,9 @@ class AlternateSearch(BackEnd[SearchState]):
         count = len(state.done)
         return count / len(state.grid), f"age {count} of {len(state.grid)}, {sum(state.counts) + state.rounds} rounds"
 
-    def finish(self, problem: BoundProblem, options: SearchOptions, state: SearchState, status: Status) -> Solution | Path:
+    def finish(
+        self, problem: BoundProblem, options: SearchOptions, state: SearchState, status: Status
+    ) -> Solution | Path:
         """The partial optimum, or those of the grid."""
         statistics = {"rounds": float(sum(state.counts) + state.rounds), "ages": float(len(state.done))}
         message = "; ".join(text for text in (state.broken, state.ages.message) if text)

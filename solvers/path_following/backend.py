@@ -236,9 +236,7 @@ def _both_sides_of_jumps(nodes: list[Node], residuals: Array) -> tuple[Array, Ar
 def _history(problem: BoundProblem, system: System, ages: Array, points: Array) -> History:
     shares = [in_share(problem, system.losses(x), age) for age, x in zip(ages, points)]
     nonzeros = [int(np.count_nonzero(x)) for x in points]
-    return History(
-        {"age": ages, "in_share": np.array(shares, float), "nonzeros": np.array(nonzeros, float)}
-    )
+    return History({"age": ages, "in_share": np.array(shares, float), "nonzeros": np.array(nonzeros, float)})
 
 
 def _statistics(state: PathState, nodes: list[Node]) -> dict[str, float]:

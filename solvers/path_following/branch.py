@@ -59,10 +59,10 @@ class AgeBranch:
         k = min(max(k, 0), last)
         if self.ages[k] == age or k == last:
             return self._at_node(k, age)
-        between = self._between(k, age)
-        if between is None:
-            between = self._followed(k, age)
-        return between.point.x, residual(self.system, between.evaluation)
+        found: Converged | Minimum | None = self._between(k, age)
+        if found is None:
+            found = self._followed(k, age)
+        return found.point.x, residual(self.system, found.evaluation)
 
     def _at_node(self, k: int, age: float) -> tuple[Array, float]:
         system = self.system
@@ -122,5 +122,3 @@ def _same(first: Labels, second: Labels) -> bool:
     return all(
         np.array_equal(a.piece, b.piece) and np.array_equal(a.band, b.band) for a, b in zip(first.rows, second.rows)
     ) and np.array_equal(first.interval, second.interval)
-
-

@@ -13,6 +13,7 @@ from spdsl.problem import BoundProblem
 from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.rows import RowLabels
 from spdsl.solvers.active_set.system import Labels, System, dense
+from spdsl.solvers.active_set.weighting import IntArray
 
 __all__ = ["Cause", "describe"]
 
@@ -53,7 +54,7 @@ def describe(bound: BoundProblem, system: System, before: Labels, after: Labels)
     return Cause("; ".join(texts) or "the path folds back", tuple(samples), tuple(dict.fromkeys(coordinates)))
 
 
-def _changed(before: RowLabels, after: RowLabels) -> np.ndarray:  # type: ignore[type-arg]
+def _changed(before: RowLabels, after: RowLabels) -> IntArray:
     return np.flatnonzero(
         (before.piece != after.piece) & (before.kink == after.kink)
         | (before.kink != after.kink)

@@ -50,6 +50,7 @@ def tangent(system: System, evaluation: Evaluation, factor: BorderedFactor) -> T
 def correct(system: System, point: Point, scale: float, max_iterations: int = 8) -> Converged | None:
     """Newton at the point's age with its labels; None when it does not converge fast."""
     last = np.inf
+    factor: BorderedFactor | None = None
     for iteration in range(max_iterations + 1):
         evaluation = system.evaluate(point)
         error = float(np.abs(evaluation.gradient[evaluation.free]).max(initial=0.0)) / scale
@@ -57,7 +58,7 @@ def correct(system: System, point: Point, scale: float, max_iterations: int = 8)
         away = float(np.abs(off).max(initial=0.0))
         if not np.isfinite(error):
             return None
-        if iteration and away <= 1e-12 and (error <= _EXACT or (error <= _GOOD and error > 0.1 * last)):
+        if factor is not None and away <= 1e-12 and (error <= _EXACT or (error <= _GOOD and error > 0.1 * last)):
             return Converged(evaluation, factor, iteration)
         if iteration == max_iterations or (iteration > 1 and error > max(0.5 * last, _GOOD)):
             return None

@@ -50,9 +50,7 @@ def cross(system: System, converged: Converged, ready: list[int], noise: float) 
     return one_by_one if isinstance(one_by_one, Crossed) else together
 
 
-def _settle(
-    system: System, converged: Converged, ready: list[int], noise: float, all_at_once: int
-) -> Crossed | Labels:
+def _settle(system: System, converged: Converged, ready: list[int], noise: float, all_at_once: int) -> Crossed | Labels:
     """Flip, look which zero gaps would close under the new labels, flip those, until none does."""
     evaluation = converged.evaluation
     flips = ready[:all_at_once]

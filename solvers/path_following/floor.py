@@ -9,20 +9,20 @@ import numpy as np
 
 from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.linear import BorderedFactor
+from spdsl.solvers.active_set.rows import RowBlock
 from spdsl.solvers.active_set.system import Evaluation, System
+from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Tangent
 
 __all__ = ["stays_convex"]
 
 
-def stays_convex(
-    system: System, start: Evaluation, end: Evaluation, out: Tangent, arrived: Tangent
-) -> bool:
+def stays_convex(system: System, start: Evaluation, end: Evaluation, out: Tangent, arrived: Tangent) -> bool:
     """Is the reduced Hessian positive definite with the least curvatures over the hulls of all predictors?
 
-    The hull of u over the step is that of the Bezier points of its Hermite cubic, widened by a tenth; the least curvature of
-    each row is taken over the hull's ends and middle, at both ages (on one piece the curvature has no interior minimum for
-    the usual losses; the middle guards the others).
+    The hull of u over the step is that of the Bezier points of its Hermite cubic, widened by a tenth; the least curvature
+    of each row is taken over the hull's two ends at both ages. (On one piece, v phi'' + v_l phi'^2 is monotone or rises
+    and falls in u, so its least value over an interval is at an end; the converged ends are looked at besides.)
     """
     h = end.point.age - start.point.age
     floors = []
@@ -39,7 +39,7 @@ def stays_convex(
         widen = 0.1 * (high - low)
         low, high = _clipped(block, labels.piece, low - widen, high + widen)
         floor = np.minimum(start.rows[number].curvature, end.rows[number].curvature)
-        for u in (low, high, 0.5 * (low + high)):
+        for u in (low, high):
             for age in (start.point.age, end.point.age):
                 floor = np.minimum(floor, block.evaluate(labels, u, age).curvature)
         floors.append(floor)
@@ -49,7 +49,7 @@ def stays_convex(
     return factor.verdict != "indefinite"
 
 
-def _clipped(block, piece, low: Array, high: Array) -> tuple[Array, Array]:  # type: ignore[no-untyped-def]
+def _clipped(block: RowBlock, piece: IntArray, low: Array, high: Array) -> tuple[Array, Array]:
     """Hulls cut at the borders of the rows' pieces."""
     last = block.borders.shape[0]
     if last == 0:

@@ -56,9 +56,7 @@ def earliest_crossing(
         step = int(first.min())
         ties = np.flatnonzero(first == step)
         start = _GRID[step - 1] if step else 0.0
-        ages = [
-            _root(g0[k, 0], r0[k, 0], g1[k, 0], r1[k, 0], start, float(_GRID[step])) for k in ties
-        ]
+        ages = [_root(g0[k, 0], r0[k, 0], g1[k, 0], r1[k, 0], start, float(_GRID[step])) for k in ties]
         best = int(np.argmin(ages))
         return Crossing(int(suspects[ties[best]]), float(ages[best]))
     span = (high - low)[suspects]

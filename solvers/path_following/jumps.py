@@ -6,13 +6,17 @@ passes a first minimum on its way.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.linalg import eigh
 
 from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.minimize import Minimum, minimize
 from spdsl.solvers.active_set.system import Labels, System
-from spdsl.solvers.path_following.corrector import Converged, Tangent, correct
+from spdsl.solvers.active_set.weighting import IntArray
+from spdsl.solvers.path_following.folds import Fold
+from spdsl.solvers.path_following.corrector import Converged, correct
 
 __all__ = ["land_after_event", "land_after_fold"]
 
@@ -27,14 +31,16 @@ def land_after_event(system: System, converged: Converged, labels: Labels) -> Mi
         return _after_weight_jump(system, converged)
     direction = _way_out(system, converged, labels)
     if direction is None:
-        return _just_beyond(system, converged, None)
+        return _just_beyond(system, converged)
     minimum = minimize(system, point.age, point.x, labels, direction)
     return _polished(system, minimum, point.age)
 
 
-def land_after_fold(system: System, converged: Converged, out: Tangent) -> Minimum:
-    """The minimum beyond a smooth fold: along the path's own direction, which blows up there."""
-    return _just_beyond(system, converged, out.dx)
+def land_after_fold(system: System, fold: Fold) -> Minimum:
+    """The minimum beyond a smooth fold: on along the direction in which the path runs through it."""
+    point = fold.converged.point
+    minimum = minimize(system, point.age, point.x, point.labels, _sized(system, fold.direction))
+    return minimum if minimum.failure else _polished(system, minimum, point.age)
 
 
 def _after_weight_jump(system: System, converged: Converged) -> Minimum:
@@ -68,11 +74,10 @@ def _way_out(system: System, converged: Converged, labels: Labels) -> Array | No
     inward = float(rates[changed].sum())
     if inward == 0.0:
         return None
-    size = float(np.abs(np.asarray(system.blocks[0].A @ direction)).max(initial=0.0)) / system.blocks[0].scale
-    return direction * (np.sign(inward) * 1e-3 / max(size, 1e-300))
+    return _sized(system, direction if inward > 0.0 else -direction)
 
 
-def _changed(system: System, before: Labels, after: Labels) -> Array:
+def _changed(system: System, before: Labels, after: Labels) -> IntArray:
     """Flat indices of the gaps, under the labels `after`, that measure the way back over the crossed borders."""
     indices: list[int] = []
     start = 0
@@ -89,24 +94,25 @@ def _changed(system: System, before: Labels, after: Labels) -> Array:
     for j in np.flatnonzero((before.fixed != after.fixed) | (before.interval != after.interval)):
         if before.fixed[j] >= 0:
             indices.append(start + (0 if after.interval[j] > before.fixed[j] else 1) * system.p + int(j))
-    return np.asarray(indices, np.int64)  # type: ignore[return-value]
+    return np.asarray(indices, np.int64)
 
 
-def _just_beyond(system: System, converged: Converged, direction: Array | None) -> Minimum:
+def _sized(system: System, direction: Array) -> Array:
+    """A direction long enough to leave rounding behind: a thousandth of the loss's scale."""
+    size = float(np.abs(np.asarray(system.blocks[0].A @ direction)).max(initial=0.0)) / system.blocks[0].scale
+    return np.asarray(direction * (1e-3 / max(size, 1e-300)))
+
+
+def _just_beyond(system: System, converged: Converged) -> Minimum:
     """Descend a little beyond the age, where the branch is gone, then return to the age by Newton."""
     point = converged.point
     age = point.age * (1.0 + 1e-9)
-    if direction is not None:
-        size = float(np.abs(np.asarray(system.blocks[0].A @ direction)).max(initial=0.0)) / system.blocks[0].scale
-        direction = direction * (1e-3 / max(size, 1e-300))
-    minimum = minimize(system, age, point.x, point.labels, direction)
+    minimum = minimize(system, age, point.x, point.labels)
     return minimum if minimum.failure else _polished(system, minimum, point.age)
 
 
 def _polished(system: System, minimum: Minimum, age: float) -> Minimum:
     """The same minimum to rounding, at the age of the jump."""
-    from dataclasses import replace
-
     scale = system.magnitude(minimum.evaluation) or 1.0
     converged = correct(system, replace(minimum.point, age=age), scale, 8)
     if converged is None:

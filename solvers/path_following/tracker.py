@@ -18,16 +18,18 @@ import numpy as np
 from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.minimize import Minimum
 from spdsl.solvers.active_set.system import Labels, Point, System
+from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, corrected_event, tangent
 from spdsl.solvers.path_following.crossing import Crossed, cross, due
 from spdsl.solvers.path_following.floor import stays_convex
-from spdsl.solvers.path_following.hermite import earliest_crossing
+from spdsl.solvers.path_following.folds import find_fold
+from spdsl.solvers.path_following.hermite import Crossing, earliest_crossing
 from spdsl.solvers.path_following.jumps import land_after_event, land_after_fold
 
 __all__ = ["BrokenPathError", "Node", "Tracker"]
 
 NOISE = 1e-11  # gaps (in their units) below this are zero
-_SMALLEST = 1e-12  # relative to the age: a stride that must be shorter ends at a fold
+_SMALLEST = 1e-13  # relative to the age: the shortest stride
 
 
 class BrokenPathError(Exception):
@@ -51,6 +53,8 @@ class Node:
         Largest change of x at a jump.
     left : array (p,) or None
         At a jump, x before it.
+    to_fold : float
+        The way in age to a fold that the last two tangents point at.
     stride : float
         The stride to try next.
     """
@@ -64,6 +68,7 @@ class Node:
     cause: Labels | None = None
     change: float = 0.0
     left: Array | None = None
+    to_fold: float = np.inf
 
     @property
     def point(self) -> Point:
@@ -111,6 +116,10 @@ class Tracker:
         index = int(np.argmin(remaining))
         first = float(remaining[index])
         room = upper - node.age
+        if node.to_fold < min(0.1 * node.age, room, first):
+            landed = self._fold(node, upper)
+            if landed is not None:
+                return landed
         if first < min(node.stride, room):
             found = self._event(node, index, first, room)
             if found is not None:
@@ -124,6 +133,13 @@ class Tracker:
     def _stride(self, node: Node, h: float, upper: float) -> Node:
         """A stride without an event, or the first event that turns up within it."""
         scale = self.system.magnitude(node.converged.evaluation) or 1.0
+        tried = h
+        if upper - node.age <= 10.0 * _SMALLEST * node.age:  # the end is here, to rounding
+            point = replace(node.point, age=upper)
+            converged = correct(self.system, point, scale, 6) or Converged(
+                self.system.evaluate(point), node.converged.factor, 0
+            )
+            return Node(converged, node.out, "stride", node.stride, node.out)
         while h > _SMALLEST * node.age:
             age = upper if node.age + h >= upper * (1.0 - 1e-15) else node.age + h
             h = age - node.age
@@ -143,21 +159,32 @@ class Tracker:
                     return found
                 h = self._halved(min(h, 2.0 * crossing.at * h if crossing.at > 0.0 else h))
                 continue
-            grown = 2.0 * h if converged.iterations <= 4 else h
-            return Node(converged, arrived, "stride", max(grown, node.stride if h < node.stride else 0.0), arrived)
-        return self._fold(node)
+            return self._next(node, converged, arrived, tried)
+        raise BrokenPathError("no step however short leads on, and no fold ends the branch")
+
+    def _next(self, node: Node, converged: Converged, arrived: Tangent, tried: float) -> Node:
+        """The node after a stride; the next stride is twice this one if it went well, and less than the way to a fold."""
+        h = converged.point.age - node.age
+        longest = 2.0 * h if h < tried * (1.0 - 1e-9) else max(2.0 * h, node.stride)
+        A = self.system.blocks[0].A
+        first, second = (float(np.linalg.norm(np.asarray(A @ dx))) for dx in (node.out.dx, arrived.dx))
+        to_fold = np.inf
+        if second > 1.02 * first > 0.0:  # before a fold |du/dage|^-2 falls linearly to zero
+            to_fold = h / ((second / first) ** 2 - 1.0)
+            longest = min(longest, max(0.7 * to_fold, 0.01 * h))
+        return Node(converged, arrived, "stride", longest, arrived, to_fold=to_fold)
 
     def _halved(self, h: float) -> float:
         self.rejections += 1
         return 0.5 * h
 
-    def _check(self, node: Node, converged: Converged, arrived: Tangent, arriving: int):  # type: ignore[no-untyped-def]
+    def _check(self, node: Node, converged: Converged, arrived: Tangent, arriving: int) -> Crossing | None:
         """Is the curve from the node to a new point one smooth stretch? None: too bent, or a fold may hide in it."""
         system = self.system
         h = converged.point.age - node.age
         if h <= 0.0:
-            return earliest_crossing(*([np.zeros(0)] * 4), 0.0, NOISE)
-        if converged.factor.verdict == "indefinite" or not _alike(system, node.out.dx, arrived.dx):
+            return Crossing(-1)
+        if converged.factor.verdict == "indefinite" or not _alike(system, node.out.dx, arrived.dx, h):
             return None
         gap0, rate0 = system.gaps(node.converged.evaluation, node.out.dx, node.out.ds, 1.0)
         gap1, rate1 = system.gaps(converged.evaluation, arrived.dx, arrived.ds, 1.0)
@@ -194,16 +221,16 @@ class Tracker:
             index, dt = crossing.index, crossing.at * passed
         return None
 
-    def _ready(self, converged: Converged, arrived: Tangent, index: int) -> Array:
+    def _ready(self, converged: Converged, arrived: Tangent, index: int) -> IntArray:
         gaps, rates = self.system.gaps(converged.evaluation, arrived.dx, arrived.ds, 1.0)
         ready = due(gaps, rates, converged.point.age, 10.0 * NOISE)
-        return ready if index in ready else np.append(ready, index)  # type: ignore[return-value]
+        return ready if index in ready else np.append(ready, index)
 
-    def _through(self, node: Node, converged: Converged, arrived: Tangent, ready: Array, at_node: bool) -> Node:
+    def _through(self, node: Node, converged: Converged, arrived: Tangent, ready: IntArray, at_node: bool) -> Node:
         """Carry the rows whose gaps closed over their borders: a turning point, or a jump."""
         before = converged.point.labels
         crossed = cross(self.system, converged, [int(k) for k in ready], NOISE)
-        came = (node.arrived if at_node else arrived)
+        came = node.arrived if at_node else arrived
         if isinstance(crossed, Crossed):
             return Node(
                 Converged(crossed.evaluation, crossed.factor, 0), crossed.tangent, "turning", node.stride,
@@ -212,10 +239,14 @@ class Tracker:
         minimum = land_after_event(self.system, converged, crossed)
         return self._landed(node, converged.point, minimum, came, before, crossed)
 
-    def _fold(self, node: Node) -> Node:
-        """A fold inside a smooth stretch: the reduced Hessian turns singular along the path's own direction."""
-        minimum = land_after_fold(self.system, node.converged, node.out)
-        return self._landed(node, node.point, minimum, node.arrived, node.point.labels, node.point.labels)
+    def _fold(self, node: Node, upper: float) -> Node | None:
+        """The landing after a fold ahead; None when there is none in reach."""
+        fold = find_fold(self.system, node.converged, node.out, node.to_fold, NOISE, upper)
+        if fold is None:
+            return None
+        minimum = land_after_fold(self.system, fold)
+        left = fold.converged.point
+        return self._landed(node, left, minimum, None, left.labels, left.labels)
 
     def _landed(
         self, node: Node, left: Point, minimum: Minimum, came: Tangent | None, before: Labels, cause: Labels
@@ -246,16 +277,16 @@ def _predicted(node: Node, h: float) -> Point:
     )
 
 
-def _alike(system: System, first: Array, second: Array) -> bool:
-    """Do two tangents differ by less than half, in the loss's predictor?"""
-    A = system.blocks[0].A
-    du, dv = np.asarray(A @ first), np.asarray(A @ second)
-    return bool(np.linalg.norm(du - dv) <= 0.5 * max(np.linalg.norm(du), np.linalg.norm(dv)) + 1e-300)
+def _alike(system: System, first: Array, second: Array, h: float) -> bool:
+    """Do two tangents differ by less than half, or their predictions by less than a thousandth of the loss's scale?"""
+    block = system.blocks[0]
+    du, dv = np.asarray(block.A @ first), np.asarray(block.A @ second)
+    if np.linalg.norm(du - dv) <= 0.5 * max(np.linalg.norm(du), np.linalg.norm(dv)):
+        return True
+    return bool(h * np.abs(du - dv).max(initial=0.0) <= 1e-3 * block.scale)
 
 
-def _same_units(
-    system: System, node: Node, converged: Converged, gap: Array, rate: Array
-) -> tuple[Array, Array]:
+def _same_units(system: System, node: Node, converged: Converged, gap: Array, rate: Array) -> tuple[Array, Array]:
     """Gaps of losses are in units of their own age; bring those at a step's end to the units of its start."""
     ratio = converged.point.age / node.age
     block = system.blocks[0]

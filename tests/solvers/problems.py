@@ -112,7 +112,13 @@ LOSSES = {
 }
 MARGIN_LOSSES = ("logistic", "hinge", "squared_hinge")
 
-ABS = Pieces([lambda z: -z, lambda z: z], [lambda z: -1 + 0 * z, lambda z: 1 + 0 * z], [lambda z: 0 * z] * 2, [lambda: 0.0], (True,))
+ABS = Pieces(
+    [lambda z: -z, lambda z: z],
+    [lambda z: -1 + 0 * z, lambda z: 1 + 0 * z],
+    [lambda z: 0 * z] * 2,
+    [lambda: 0.0],
+    (True,),
+)
 SQUARE = Pieces([lambda z: z * z], [lambda z: 2 * z], [lambda z: 2 + 0 * z])
 
 
@@ -203,11 +209,30 @@ SELF_PACED = {
 }  # fmt: skip
 
 
+def _times(factor, body):
+    return Call("multiply", (Name(factor), body)) if isinstance(factor, str) else Call("multiply", (Number(factor), body))
+
+
+Z = Name("z")
+BODIES = {
+    "squared": _times(0.5, Call("square", (Z,))),
+    "huber": Call("huber", (Z, Number(1.0))),
+    "quantile": Call("quantile", (Z, Number(0.3))),
+    "logistic": Call("logistic", (Z,)),
+    "hinge": Call("hinge", (Z,)),
+    "squared_hinge": Call("squared_hinge", (Z,)),
+    "epsilon": Call("epsilon_insensitive", (Z, Number(0.2))),
+    "abs": Call("abs", (Z,)),
+    "square": Call("square", (Z,)),
+}
+
+
 def _scalar(kernel, name, parameters=(), values=()):
+    body = _times("k", BODIES[name]) if parameters else BODIES[name]
     constant = all(np.ptp(c(np.linspace(-3, 3, 7), *[1.0] * len(parameters))) == 0 for c in kernel.curvatures)
     bend = Formula("1" if constant else "z")
     pieces = tuple(Piece(None, None, Formula(name), Formula(name), bend) for _ in range(kernel.n_pieces))
-    return ScalarFunction(Name("z"), ("z",), parameters, values, pieces, (), kernel=kernel)
+    return ScalarFunction(body, ("z",), parameters, values, pieces, (), kernel=kernel)
 
 
 def make(
@@ -245,7 +270,9 @@ def make(
         )
     constraints = ()
     if nonnegative:
-        constraints = (AffineConstraint(Predictor((Term("w", "identity", None, Number(-1.0)),), None, "d"), "<=", "w >= 0"),)
+        constraints = (
+            AffineConstraint(Predictor((Term("w", "identity", None, Number(-1.0)),), None, "d"), "<=", "w >= 0"),
+        )
     declared = None
     if isinstance(age, tuple) and age[0] == "quantiles":
         declared = Age("lambda", "quantiles", Number(age[1]), Number(age[2]))

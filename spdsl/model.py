@@ -257,10 +257,21 @@ def load_result(file: str | PathLike[str]) -> Solution | Path:
 
     saved = read_result(file)
     bound = saved.bound(compile_text(saved.source, saved.model_name), _graph)
+    certificate = _certificate(saved.certificate)
     if saved.kind == "solution":
-        return restored_solution(saved, bound)
-    path = restored_path(saved, bound)
+        return restored_solution(saved, bound).with_certificate(certificate)
+    path = restored_path(saved, bound).with_certificate(certificate)
     return path if saved.data is None else _resumed(path)
+
+
+def _certificate(plain: Mapping[str, Any] | None) -> Any:
+    """The certificate that was saved with a result."""
+    if plain is None:
+        return None
+    from spdsl.reference import Certificate, CertificateRow
+
+    rows = tuple(CertificateRow(**{**row, "failures": tuple(row["failures"])}) for row in plain["rows"])
+    return Certificate(rows, plain["tolerance"], plain["model"], plain["backend"], tuple(plain["notes"]))
 
 
 def _resumed(path: Path) -> Path:

@@ -204,6 +204,23 @@ def test_check_fails_with_exit_code_1_for_a_path_that_is_no_optimum(here):
     assert "at age 3: " in run.stdout
 
 
+def test_a_certificate_is_kept_with_the_result(here):
+    run = spdsl_("check", *SOLVE[1:], "--age", "3", "--out", "p.npz", "--quiet")
+    assert run.exit_code == 1
+    certificate = spdsl.load_result("p.npz").certificate
+    assert not certificate
+    assert certificate.rows[0].age == 3.0
+    assert certificate.failures
+
+
+def test_a_looser_tolerance_may_pass_what_a_tight_one_does_not(here):
+    spdsl_(*SOLVE, "--out", "p.npz")
+    assert spdsl_("check", "p.npz", "--age", "3").exit_code == 1
+    run = spdsl_("check", "p.npz", "--age", "3", "--tolerance", "1e9")
+    assert run.exit_code == 0, run.stdout
+    assert "certified: everything holds to 1e+09" in run.stdout
+
+
 def test_check_takes_a_result_file_and_gives_json(here):
     spdsl_(*SOLVE, "--out", "p.npz")
     run = spdsl_("check", "p.npz", "--age", "3", "--json")

@@ -75,6 +75,7 @@ class SavedResult:
     objective: float = float("nan")
     kkt_residual: float | None = None
     notes: tuple[str, ...] = ()
+    certificate: Mapping[str, Any] | None = None
 
     def bound(self, problem: Problem, graph: Callable[..., Any]) -> BoundProblem:
         """The problem, compiled again, with what the file kept of its data.
@@ -152,6 +153,7 @@ def _describe(kind: str, result: Path | Solution, include_data: bool) -> tuple[d
         },
         "status": result.status.name,
         "message": result.message,
+        "certificate": None if result.certificate is None else result.certificate.to_dict(),
         "statistics": {name: plain(value) for name, value in result.statistics.items()},
         "parameters": pack_all("parameters", bound.parameters, arrays),
         "data": pack_all("data", bound.data, arrays) if include_data and bound.data else None,
@@ -300,6 +302,7 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> SavedResult:
         objective=float(meta.get("objective", "nan")),
         kkt_residual=meta.get("kkt_residual"),
         notes=tuple(meta.get("notes", ())),
+        certificate=meta.get("certificate"),
     )
 
 

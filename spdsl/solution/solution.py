@@ -62,6 +62,15 @@ class Solution:
     statistics: Mapping[str, float] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
+    def __repr__(self) -> str:
+        age = "" if self.age is None else f" at age {self.age:.6g}"
+        residual = "" if self.kkt_residual is None else f", KKT residual {self.kkt_residual:.1e}"
+        message = f" ({self.message})" if self.message else ""
+        return (
+            f"<spdsl.Solution by {self.backend}{age}: objective {self.objective:.8g}{residual}; "
+            f"{self.status.value}{message}>"
+        )
+
     def __getitem__(self, name: str) -> Any:
         values = self.bound.layout.unpack(self.x)
         if name in values:

@@ -78,6 +78,13 @@ def test_the_text_of_a_path_says_what_covers_it_and_how_it_ended(path):
     assert Status.SOLVED.value in text
 
 
+def test_the_text_of_a_solution_says_its_age_its_objective_and_how_it_ended(path):
+    text = repr(path(3.0))
+    assert "at age 3: objective" in text
+    assert "KKT residual 1.0e-12" in text
+    assert Status.EXACT.value in text
+
+
 def test_only_answers_count_as_ended_as_asked():
     assert {status for status in Status if status.ok} == {Status.SOLVED, Status.EXACT, Status.FINISHED}
 

@@ -19,13 +19,14 @@ from spdsl.solvers.comid.averaging import Average
 from spdsl.solvers.comid.divergences import Divergence, Penalty
 from spdsl.solvers.comid.losses import MarginLoss
 from spdsl.solvers.comid.naive import Full
+from spdsl.solvers.comid.representation import Block
 from spdsl.solvers.comid.representations import Representation, start
-from spdsl.solvers.comid.scans import Block
 
 __all__ = ["AVERAGES", "SCHEDULES", "MetricState", "PairSet", "Settings", "Trace", "advance", "begin", "pairs_of"]
 
 Derivative = Callable[[np.ndarray, Array], Array]
 _STEEPEST = 1e100
+_NONE = np.empty(0)
 AVERAGES = ("none", "uniform", "linear")
 SCHEDULES = ("sqrt", "constant", "inverse")
 
@@ -206,21 +207,25 @@ def _one_by_one(
         if settings.average != "none":
             taus = np.add.accumulate(np.append(tau, block.shrink[first : min(t, count - 1)]))
             state.average.observe(M, iterate_weights[first : t + 1], taus, mu)
+            if t < count:
+                state.average.settle()
         if t == count:
             break
-        state.average.settle()
         u = block.U[t : t + 1]
         if not scanning:
             block.margins[t] = block.offset[t] + block.slope[t] * mu - block.sign[t] * M.squares(u)[0]
             block.traces[t] = M.trace() if want_traces else np.nan
-        g = _slopes(pairs, order[t : t + 1], block.margins[t : t + 1]) * (etas[t] * pairs.scale)
         scaled = settings.penalty.scaled(float(etas[t]))
-        if g[0] != 0.0:
-            gradients += 1
-            M = M.step(u, g * block.sign[t], scaled)
-            mu = _mu_step(settings, mu, float(g[0] * block.slope[t]))
+        if block.low[t] <= block.margins[t] < block.high[t]:
+            M = M.step(u[:0], _NONE, scaled)
         else:
-            M = M.step(u[:0], g[:0], scaled)
+            g = _slopes(pairs, order[t : t + 1], block.margins[t : t + 1]) * (etas[t] * pairs.scale)
+            if g[0] == 0.0:
+                M = M.step(u[:0], _NONE, scaled)
+            else:
+                gradients += 1
+                M = M.step(u, g * block.sign[t], scaled)
+                mu = _mu_step(settings, mu, float(g[0] * block.slope[t]))
         t += 1
     return MetricState(M, mu, state.steps + count, state.average, gradients), Trace(block.margins, block.traces)
 
@@ -245,7 +250,8 @@ def _by_batches(
         if settings.average != "none":
             state.average.observe(M, iterate_weights[number : number + 1], np.array([M.tau]), mu)
         state.average.settle()
-        g = _slopes(pairs, batch, z) * (etas[number] * pairs.scale / len(batch))
+        flat = (pairs.low[batch] <= z) & (z < pairs.high[batch])
+        g = np.where(flat, 0.0, _slopes(pairs, batch, z)) * (etas[number] * pairs.scale / len(batch))
         active = g != 0.0
         gradients += int(active.any())
         M = M.step(np.ascontiguousarray(U[active]), (g * sign)[active], settings.penalty.scaled(float(etas[number])))
@@ -254,12 +260,15 @@ def _by_batches(
 
 
 def _slopes(pairs: PairSet, indices: np.ndarray, z: Array) -> Array:
-    """phi' at the margins, 0 where the loss is flat."""
-    flat = (pairs.low[indices] <= z) & (z < pairs.high[indices])
-    if flat.all():
-        return np.zeros(len(z))
-    slopes = np.where(flat, 0.0, pairs.derivative(indices, z))
-    if not (np.abs(slopes) < _STEEPEST).all():  # so written that a nan is caught too
+    """phi' at the margins.
+
+    Raises
+    ------
+    SolverError
+        When one is huge or no number.
+    """
+    slopes = pairs.derivative(indices, z)
+    if not float(np.abs(slopes).max(initial=0.0)) < _STEEPEST:  # so written that a nan is caught too
         raise SolverError(
             Diagnostic(
                 "SPL560",

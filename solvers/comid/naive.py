@@ -11,7 +11,7 @@ import numpy as np
 
 from spdsl.problem.functions import Array
 from spdsl.solvers.comid.divergences import Divergence, Penalty, unbounded_step
-from spdsl.solvers.comid.scans import Block
+from spdsl.solvers.comid.representation import Block
 
 __all__ = ["Full", "dual_matrix", "metric_step", "primal_matrix"]
 

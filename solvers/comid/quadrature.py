@@ -11,9 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from spdsl.problem.functions import Array
-from spdsl.solvers.comid import scans
 from spdsl.solvers.comid.divergences import Burg, Divergence, Penalty, unbounded_step
-from spdsl.solvers.comid.scans import Block
+from spdsl.solvers.comid.representation import Block
 
 __all__ = ["DenseDual", "quadratic_form"]
 
@@ -88,18 +87,19 @@ def quadratic_form(divergence: Divergence, D: Array, tau: float, u: Array) -> fl
     SolverError
         When a Ritz value shows that Theta left the divergence's domain.
     """
+    from spdsl.solvers.comid.loops import lanczos
+
     square = float(u @ u)
     if square == 0.0:
         return 0.0
     limit = len(u)
     basis = np.empty((limit, limit)) if limit <= 64 else np.empty((64, limit))
     diagonal, off = np.empty(limit), np.empty(limit)
-    extend = scans.compiled(scans.lanczos)
     reached, wanted, last = 0, min(_FIRST_CHECK, limit), np.inf
     while True:
         if wanted > len(basis):
             basis = np.vstack([basis, np.empty((min(len(basis), limit - len(basis)), limit))])
-        reached, ended = extend(D, u / np.sqrt(square), basis, diagonal, off, reached, wanted)
+        reached, ended = lanczos(D, u / np.sqrt(square), basis, diagonal, off, reached, wanted)
         nodes, vectors = np.linalg.eigh(_tridiagonal(diagonal[:reached], off[: reached - 1]))
         nodes = nodes - tau
         if not divergence.bounded(nodes):

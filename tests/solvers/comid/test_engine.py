@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spdsl.diagnostics import SolverError, UsageError
-from spdsl.solvers.comid import scans
+from spdsl.solvers.comid import loops
 from spdsl.solvers.comid.divergences import Penalty, Schatten, SquaredFrobenius, divergence_named
 from spdsl.solvers.comid.engine import MetricState, PairSet, Settings, Trace, advance, begin, pairs_of
 from spdsl.solvers.comid.losses import LOSSES, MarginLoss, loss_named
@@ -268,7 +268,7 @@ def test_compiled_scans_equal_their_python_twins() -> None:
         eta = np.full(60, 0.01)
         for flat in (0.9, -50.0):
             results = []
-            for function in (scans.scan_spectrum, scans.compiled(scans.scan_spectrum)):
+            for function in (loops.scan_spectrum.py_func, loops.scan_spectrum):
                 margins, traces = np.zeros(60), np.zeros(60)
                 stop, tau = function(
                     pairs.U, pairs.sign, pairs.slope, pairs.offset, np.full(60, flat), pairs.high, eta, 0, M.V,

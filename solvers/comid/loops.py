@@ -1,54 +1,34 @@
 """Compiled loops over pairs whose margin asks for no gradient: there a step of COMID only shrinks the spectrum.
 
-In: a block of pairs, the current representation of M as plain arrays, the shrinks to come. Out: the index of the
-first pair that needs a gradient (or a clip), the accumulated shrink, and the margins and traces met on the way.
+In: a block of pairs, the current representation of M as plain arrays, the shrinks to come. Out: the index of
+the first pair that needs a gradient (or a clip), the accumulated shrink, and the margins and traces met on the
+way.
 
 Each loop handles one pair after the other with the same operations whatever the block's length, so results do not
-depend on how a run is cut into blocks. The functions are plain Python until `compiled` has numba compile them
-(cached on disk).
+depend on how a run is cut into blocks. Importing this module imports numba; a loop's Python twin is its
+``py_func``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
-
+import numba
 import numpy as np
 
-from spdsl.problem.functions import Array
-
-__all__ = [
-    "CLIP",
-    "EXPONENTIAL",
-    "INVERSE",
-    "Block",
-    "compiled",
-    "lanczos",
-    "scan_dense",
-    "scan_factors",
-    "scan_spectrum",
-]
+__all__ = ["CLIP", "EXPONENTIAL", "INVERSE", "lanczos", "scan_dense", "scan_factors", "scan_spectrum"]
 
 CLIP, EXPONENTIAL, INVERSE = 0, 1, 2  # how m follows from theta: max(theta, 0), exp(theta), -1/theta
 
 
-@dataclass
-class Block:
-    """Pairs in the order in which they are met: z_t = offset + slope * mu - sign * u'Mu, flat on [low, high)."""
-
-    U: Array  # (B, d), contiguous
-    sign: Array
-    slope: Array
-    offset: Array
-    low: Array
-    high: Array
-    shrink: Array  # eta_t * trace coefficient
-    margins: Array  # filled as pairs are met
-    traces: Array
+@numba.njit(cache=True)
+def _primal(theta, kind):  # type: ignore[no-untyped-def]
+    if kind == CLIP:
+        return max(theta, 0.0)
+    if kind == EXPONENTIAL:
+        return float(np.exp(theta))
+    return -1.0 / theta
 
 
+@numba.njit(cache=True)
 def scan_factors(  # type: ignore[no-untyped-def]
     U, sign, slope, offset, low, high, shrink, start, F, coef, level, tau, mu, room, trace, margins, traces
 ):
@@ -74,6 +54,7 @@ def scan_factors(  # type: ignore[no-untyped-def]
     return U.shape[0], tau
 
 
+@numba.njit(cache=True)
 def scan_dense(U, sign, slope, offset, low, high, shrink, start, D, tau, mu, room, trace, margins, traces):  # type: ignore[no-untyped-def]
     """M = D - tau I with D dense, no eigenvalue of which can reach 0 while tau < room."""
     d = U.shape[1]
@@ -95,6 +76,7 @@ def scan_dense(U, sign, slope, offset, low, high, shrink, start, D, tau, mu, roo
     return U.shape[0], tau
 
 
+@numba.njit(cache=True)
 def scan_spectrum(  # type: ignore[no-untyped-def]
     U, sign, slope, offset, low, high, shrink, start, V, theta, level, tau, mu, kind, room, margins, traces
 ):
@@ -124,6 +106,7 @@ def scan_spectrum(  # type: ignore[no-untyped-def]
     return U.shape[0], tau
 
 
+@numba.njit(cache=True)
 def lanczos(D, unit, basis, diagonal, off, reached, wanted):  # type: ignore[no-untyped-def]
     """Lanczos steps reached + 1, ..., wanted on the symmetric D from `unit`; (steps made, did the space close?)."""
     for j in range(reached, wanted):
@@ -143,24 +126,3 @@ def lanczos(D, unit, basis, diagonal, off, reached, wanted):  # type: ignore[no-
         elif j + 1 < wanted:
             return j + 1, False
     return wanted, False
-
-
-def _primal(theta: float, kind: int) -> float:
-    if kind == CLIP:
-        return max(theta, 0.0)
-    if kind == EXPONENTIAL:
-        return float(np.exp(theta))
-    return -1.0 / theta
-
-
-@cache
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The compiled twin of a scan, or the scan itself where numba is switched off."""
-    import numba
-
-    if numba.config.DISABLE_JIT:
-        return function
-    global _primal
-    if not hasattr(_primal, "py_func"):
-        _primal = numba.njit(cache=True)(_primal)
-    return numba.njit(cache=True)(function)  # type: ignore[no-any-return]

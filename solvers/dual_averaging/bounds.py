@@ -66,7 +66,7 @@ def solve_linear_program(model: LinearModel, low: Array, high: Array, bias: Arra
         ]
     )
     found: Any = linprog(
-        cost, A_ub=sp.vstack(rows, format="csr"), b_ub=np.concatenate(right), bounds=bounds, method="highs"
+        cost, A_ub=sp.vstack(rows, format="csr"), b_ub=np.concatenate(right), bounds=bounds, method="highs-ipm"
     )
     if found.status != 0:
         raise ValueError(f"HiGHS found no optimum: {found.message}")

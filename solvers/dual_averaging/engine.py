@@ -136,11 +136,14 @@ class Engine:
         rows : int64 array
             Row numbers of the current design, `batch` of them for each step.
         """
-        from spdsl.solvers.dual_averaging import kernels
+        from spdsl.solvers.dual_averaging import fast, kernels
 
         setup, design = self.setup, self.design
-        plain = setup.family == 0 and setup.primal and setup.batch == 1
-        make = kernels.run_interpolated if plain else kernels.run_any
+        make = kernels.run_any
+        if setup.batch == 1 and setup.family == 0 and setup.primal:
+            make = fast.run_interpolated
+        elif setup.batch == 1 and setup.family in (0, 1) and not setup.primal:
+            make = fast.run_averaged
         loop = make(design.data.dtype.name, design.indices.dtype.name)
         rows = np.ascontiguousarray(rows, np.int64)
         steps, made = rows.size // setup.batch, 0

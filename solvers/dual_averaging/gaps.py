@@ -21,7 +21,7 @@ from numba import njit
 __all__ = ["gap_general", "iterate", "mark", "overtaken", "total_at"]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def iterate(sigma, i, rho, bias, low, high, inverse, threshold, divisor):  # type: ignore[no-untyped-def]
     """The dual iterate z_i: prox of the L1 norm, the ridge (inside the divisor) and the box, exactly."""
     s = sigma + bias * threshold[i]
@@ -174,7 +174,7 @@ def overtaken(base, c, e, i, threshold, prefix):  # type: ignore[no-untyped-def]
     return base + c * prefix[a, 0] + e * prefix[a, 1]
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def total_at(record, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
     """The record's total at step i."""
     base, c, e = record[1], record[2], record[3]

@@ -11,29 +11,20 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from spdsl.solvers.dual_averaging.gaps import gap_general, iterate, mark, overtaken, total_at
+from spdsl.solvers.dual_averaging.gaps import iterate, mark, total_at
 
-__all__ = ["fill_tables", "read", "run_any", "run_interpolated", "settle"]
-
-
-@cache
-def run_interpolated(data: str, index: str) -> Any:
-    """The loop of interpolated dual averaging for the given element types, one sample a step."""
-    return _compile(_run_interpolated, data, index)
+__all__ = ["compile_loop", "fill_tables", "read", "run_any", "settle", "step_intercept"]
 
 
 @cache
 def run_any(data: str, index: str) -> Any:
     """The loop of all lazy methods for the given element types."""
-    return _compile(_run_any, data, index)
+    return compile_loop(_run_any, data, index)
 
 
-def _compile(loop: Any, data: str, index: str) -> Any:
+def compile_loop(loop: Any, data: str, index: str) -> Any:
     """With the signature spelled out: the slope comes in by pointer, so that no loss recompiles the loop."""
     vector, matrix, whole, number = types.float64[::1], types.float64[:, ::1], types.int64, types.float64
     slope = types.FunctionType(number(number, types.float64[:]))
@@ -51,101 +42,6 @@ def _compile(loop: Any, data: str, index: str) -> Any:
     tables = (vector, vector, vector, vector, vector, matrix, vector)
     signature = types.void(*sample, *design, *memory, *where, *method, *terms, *tables, vector, matrix)
     return njit(signature, cache=True, error_model="numpy")(loop)
-
-
-@intrinsic
-def prefetch(context, array, index):  # type: ignore[no-untyped-def]
-    """Ask for the cache line of a flat array's element; changes nothing but the time that a later look takes."""
-
-    def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        pointer_type, whole = ir.IntType(8).as_pointer(), ir.IntType(32)
-        flat = target.make_array(signature.args[0])(target, builder, arguments[0])
-        pointer = builder.bitcast(builder.gep(flat.data, [arguments[1]]), pointer_type)
-        kind = ir.FunctionType(ir.VoidType(), [pointer_type, whole, whole, whole])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [pointer, whole(0), whole(3), whole(1)])
-        return target.get_dummy_value()
-
-    return types.void(array, types.intp), generate
-
-
-def _run_interpolated(  # type: ignore[no-untyped-def]
-    slope, value, theta, theta_step, rows, batch, scale,
-    data, indices, indptr, width, row_scale, row_scale_step, offset, offset_step,
-    state, curvature, intercept, seen,
-    first, steps,
-    family, primal, summed, general, delta, eta,
-    rho_all, rho_step, bias_all, bias_step, low_all, high_all, box_step,
-    shape, weight, sums, threshold, divisor, prefix, step_size,
-    buffer, averages,
-):  # fmt: skip
-    """Family 0 only: the gradient is taken at w = total / A, one sample a step."""
-    with_intercept = intercept[0] > 0.0
-    track = averages.shape[0] > 1
-    tight = min(high_all.min(), -low_all.max())  # the bound that is met first
-    for t in range(steps):
-        i = first + t
-        row = np.uint64(rows[t])
-        if width == 0 and t + 8 < steps:  # rows are drawn at random: have them at hand in time
-            following = np.uint64(rows[t + 8])
-            prefetch(indptr, following)
-            prefetch(row_scale, following * row_scale_step)
-            following = np.uint64(rows[t + 4])
-            for q in range(indptr[following], indptr[following + 1], 16):
-                prefetch(data, q)
-                prefetch(indices, q)
-        if width > 0:  # dense rows share one array of column numbers
-            shift, begin, end = row * width, 0, width
-        else:
-            shift, begin, end = 0, indptr[row], indptr[row + 1]
-        P, R, T = prefix[i, 0], prefix[i, 1], threshold[i]
-        dot = 0.0
-        for q in range(begin, end):
-            j = np.uint64(indices[q])  # unsigned: no wrap-around to look out for
-            c, e = state[j, 2], state[j, 3]
-            total = state[j, 1] + c * P + e * R
-            if not abs(c) >= abs(e) * T:
-                if np.isnan(e):
-                    total = state[j, 1] + gap_general(
-                        state[j, 0], np.int64(c), i, rho_all[j * rho_step], bias_all[j * bias_step],
-                        low_all[j * box_step], high_all[j * box_step], 1.0, shape, threshold, divisor, prefix,
-                    )  # fmt: skip
-                else:  # for good, so that no later look pays for it again
-                    total = overtaken(state[j, 1], c, e, i, threshold, prefix)
-                    state[j, 1], state[j, 2], state[j, 3] = total, 0.0, 0.0
-            buffer[q - begin] = total
-            dot += data[shift + q] * total
-        unit, unit_intercept = row_scale[row * row_scale_step], row_scale[row * row_scale_step + 1]
-        z = unit * dot / sums[i] + offset[row * offset_step]
-        if with_intercept:
-            z += unit_intercept * intercept[2] / sums[i]
-        s = slope(z, theta[row * theta_step])
-        if track:
-            averages[row, 0] += weight[i]
-            averages[row, 1] += weight[i] * s
-            averages[row, 2] += weight[i] * (z * s - value(z, theta[row * theta_step]))
-        if s != 0.0:
-            factor = weight[i] * scale * s * unit
-            T, D = threshold[i + 1], divisor[i + 1]
-            for q in range(begin, end):
-                j = np.uint64(indices[q])
-                sigma, total, rho = state[j, 0] + factor * data[shift + q], buffer[q - begin], rho_all[j * rho_step]
-                excess = abs(sigma) - rho * T
-                free = excess > 0.0
-                c = -sigma if free else 0.0
-                e = np.copysign(rho, sigma) if free else 0.0
-                state[j, 0] = sigma
-                state[j, 1] = total - c * P - e * R
-                state[j, 2] = c
-                state[j, 3] = e
-                if general or excess > tight * D:
-                    mark(
-                        state[j], total, i, rho, low_all[j * box_step], high_all[j * box_step], 1.0, general,
-                        threshold, divisor, prefix,
-                    )  # fmt: skip
-        if with_intercept:
-            gradient = s * scale * unit_intercept
-            _step_intercept(intercept, gradient, i, 0, weight, sums, threshold, divisor, step_size, shape, delta, eta)
 
 
 def _run_any(  # type: ignore[no-untyped-def]
@@ -241,12 +137,12 @@ def _run_any(  # type: ignore[no-untyped-def]
             if summed:
                 mark(state[j], total, i, rho, low, high, inverse, general, threshold, divisor, prefix)
         if with_intercept:
-            _step_intercept(
+            step_intercept(
                 intercept, intercept_gradient, i, family, weight, sums, threshold, divisor, step_size, shape, delta, eta
             )
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _inverse(j, family, curvature, delta, eta, ridge):  # type: ignore[no-untyped-def]
     """The coordinate's own factor 1 / H_j of AdaGrad and FTRL; 1 for the other families."""
     if family < 2:
@@ -254,7 +150,7 @@ def _inverse(j, family, curvature, delta, eta, ridge):  # type: ignore[no-untype
     return 1.0 / ((delta + np.sqrt(curvature[j])) / eta + ridge)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", inline="always")
 def _prox(v, q, rho, mu, low, high):  # type: ignore[no-untyped-def]
     """Minimizer of (z - v)^2 / 2 + q (rho |z| + mu z^2 / 2) over low <= z <= high."""
     excess = abs(v) - q * rho
@@ -263,7 +159,7 @@ def _prox(v, q, rho, mu, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, error_model="numpy")
-def _step_intercept(  # type: ignore[no-untyped-def]
+def step_intercept(  # type: ignore[no-untyped-def]
     intercept, gradient, i, family, weight, sums, threshold, divisor, step_size, shape, delta, eta
 ):
     """The unpenalized scalar, eagerly. `intercept` = (on, s, total, z, low, high, bias, squares)."""

@@ -135,12 +135,12 @@ class Options(CommonOptions):
     box: bool = option(
         True, "add the box of [DA] Lemma 3, |w_j| <= F(0) / rho, where the L1 norm and losses >= 0 imply it"
     )
-    gradient_bias: Any = option(  # noqa: RUF009
+    gradient_bias: Any = option(
         0.0,
         "added to every stochastic gradient: a number, a vector, or from Python a function of (step, w)",
         check=_bias_complaint,
     )
-    gradient_noise: Any = option(  # noqa: RUF009
+    gradient_noise: Any = option(
         None, "normal(mean, deviation): drawn for every coordinate of every stochastic gradient", check=_noise_complaint
     )
     tolerance: float = option(

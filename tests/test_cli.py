@@ -71,6 +71,16 @@ def test_an_age_outside_the_path_is_a_usage_error_that_names_the_path(here):
     assert "covers [1, 4]" in run.stderr
 
 
+def test_ages_of_a_model_with_one_solution_are_refused_before_any_work(here):
+    (here / "one.spl").write_text(hand_built.SOURCE.replace("in [1, 4]", "= 2"))
+    run = spdsl_("solve", "one.spl", "--data", "t.csv", "--bind", "y=target", "--age", "2", "--out", "s.npz")
+    assert run.exit_code == 2
+    assert "this model has one solution" in run.stderr
+    assert not (here / "s.npz").exists()
+    spdsl_(*SOLVE, "--backend", "fake", "--out", "s.npz")
+    assert spdsl_("show", "s.npz", "--age", "2").exit_code == 2
+
+
 def test_json_is_the_only_thing_on_stdout_and_every_reader_takes_it(here):
     run = spdsl_(*SOLVE, "--json", "--out", "p.npz")
     content = json.loads(run.stdout, parse_constant=pytest.fail)

@@ -85,17 +85,17 @@ def plot(result: str, out: str | None, form: str | None, scale: str, theme: str)
 @debug_option
 def show(result: str, ages: tuple[float, ...], values: bool, critical: bool, as_json: bool) -> int:
     """Show the summary of RESULT, a file that `spdsl solve --out` wrote."""
+    from spdsl.cli.solving import print_json, refuse_ages
     from spdsl.view.tables import critical_table, result_report, summary, values_table
 
     found = _load(result)
     is_path = hasattr(found, "ages")
+    refuse_ages(ages, is_path)
     if critical and not is_path:
         raise click.UsageError("only a path has critical points, and this is one solution.")
     if values and is_path and len(ages) != 1:
         raise click.UsageError("the values of a path are shown at one age: add `--age AGE`.")
     if as_json:
-        from spdsl.cli.solving import print_json
-
         print_json(summary(found, ages))
         return ExitCode.SOLVED
     console = stdout()

@@ -15,7 +15,7 @@ import click
 from spdsl.cli.arguments import model_argument, parsed_options, parsed_pairs, solving_options
 from spdsl.cli.output import ExitCode, note, stdout
 
-__all__ = ["check", "print_json", "solve"]
+__all__ = ["check", "print_json", "refuse_ages", "solve"]
 
 
 @click.command()
@@ -28,7 +28,7 @@ def solve(model: str, quiet: bool, as_json: bool, out: str | None, ages: tuple[f
       spdsl solve lasso.spl --data diabetes.csv --bind y=target --out path.npz
       spdsl solve lasso.spl --data train.npz --set alpha=0.1 --age 0.5 --age 2
     """
-    result = _solve(model, quiet or as_json, **given)
+    result = _solve(model, quiet or as_json, ages, **given)
     if out:
         result.save(out)
     if as_json:
@@ -61,10 +61,11 @@ def check(
 
     if model.lower().endswith(".npz"):
         result = spdsl.load_result(model)
+        refuse_ages(ages, isinstance(result, spdsl.Path))
         checker = spdsl.Model(result.bound.problem)
     else:
         checker = spdsl.load(model)
-        result = _solve(model, quiet or as_json, **given)
+        result = _solve(model, quiet or as_json, ages, **given)
     certificate = checker.check(result, ages=ages or None, tolerance=tolerance)
     if out:
         result.with_certificate(certificate).save(out)
@@ -85,6 +86,7 @@ def check(
 def _solve(
     model: str,
     silent: bool,
+    ages: tuple[float, ...],
     data: tuple[str, ...],
     more: tuple[str, ...],
     bind: tuple[str, ...],
@@ -101,6 +103,8 @@ def _solve(
     parameters = parsed_pairs(settings, "--set")
     parsed_pairs(bind, "--bind")
     loaded = spdsl.load(model)
+    age = loaded.problem.age
+    refuse_ages(ages, age is not None and age.kind != "fixed")
     with _remarks(silent):
         return loaded.solve(
             [*data, *more] or None,
@@ -113,6 +117,12 @@ def _solve(
             time_limit=time_limit,
             progress=not silent,
         )
+
+
+def refuse_ages(ages: tuple[float, ...], is_path: bool) -> None:
+    """Refuse ``--age`` for a single solution, before any work is done."""
+    if ages and not is_path:
+        raise click.UsageError("`--age` picks ages of a path, and this model has one solution: leave it out.")
 
 
 @contextmanager

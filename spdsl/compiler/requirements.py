@@ -6,7 +6,9 @@ In: a checked model with the verdicts of the language. Out: `Requirement`s, to b
 
 from __future__ import annotations
 
+from spdsl.compiler.values import Lowering
 from spdsl.language.checked import CheckedModel, Inequality
+from spdsl.language.printer import unparse
 from spdsl.language.types import Sign
 from spdsl.problem.requirements import Requirement
 
@@ -24,4 +26,10 @@ def requirements_of(model: CheckedModel) -> list[Requirement]:
     for name, sign in model.parameter_signs.items():
         word = "nonpositive" if sign is Sign.NONPOSITIVE else "nonnegative"
         found.setdefault(name, Requirement(name, word, "the model is convex only then, as with its default"))  # type: ignore[arg-type]
+    lowering = Lowering(model)
+    for condition in model.sign_conditions:
+        shown = unparse(condition.expression)
+        word = "nonpositive" if condition.sign is Sign.NONPOSITIVE else "nonnegative"
+        reason = "the model is convex only then, as with the defaults"
+        found.setdefault(shown, Requirement(shown, word, reason, lowering.constant(condition.expression)))  # type: ignore[arg-type]
     return list(found.values())

@@ -43,6 +43,8 @@ def check(tree: Model) -> CheckedModel:
     self_paced = any(isinstance(statement, SelfPacedStatement) for statement in tree.statements())
     solve: SolveRequest | None = None
     for statement in tree.statements():
+        if complaints.enough:
+            break
         match statement:
             case LossStatement():
                 objectives.add_loss(statement, self_paced)
@@ -73,6 +75,7 @@ def check(tree: Model) -> CheckedModel:
         solve=solve,
         warnings=complaints.warnings(),
         parameter_signs={**objectives.signs, **constraints.signs},
+        sign_conditions=tuple({**objectives.conditions, **constraints.conditions}.values()),
         tree=tree,
         types=declarations.elaborator.types,
     )

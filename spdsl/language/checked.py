@@ -41,6 +41,7 @@ __all__ = [
     "ParameterEntry",
     "RequestedOption",
     "SelfPaced",
+    "SignCondition",
     "SizeEntry",
     "SizeUse",
     "SolveRequest",
@@ -132,6 +133,13 @@ class Age(Record):
     low: Expression
     high: Expression
     statement: AgeStatement
+
+
+class SignCondition(Record):
+    """A constant of parameters on whose sign (NONNEGATIVE or NONPOSITIVE) a verdict rests, such as ``1 - rho``."""
+
+    expression: Expression
+    sign: Sign
 
 
 class Objective(Record):
@@ -263,6 +271,8 @@ class CheckedModel(Record):
     parameter_signs: Mapping[str, Sign] = MappingProxyType({})
     """The sign (NONNEGATIVE or NONPOSITIVE) of each parameter on which a verdict rests, taken from its default: an
     override of the other sign would make the model non-convex and has to be refused."""
+    sign_conditions: tuple[SignCondition, ...] = ()
+    """The same for constants of several parameters or numbers, such as ``1 - rho``."""
 
     def type_of(self, node: Expression) -> Type:
         """The type of a node of this model's (expanded) expressions."""

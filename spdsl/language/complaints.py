@@ -12,6 +12,7 @@ from spdsl.diagnostics import Diagnostic, ModelError, Related, Severity, Span
 __all__ = ["MAXIMUM_SHOWN", "Complaints"]
 
 MAXIMUM_SHOWN = 20
+_ENOUGH = 1000
 
 
 class Complaints:
@@ -19,6 +20,11 @@ class Complaints:
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, int, int, str], Diagnostic] = {}
+
+    @property
+    def enough(self) -> bool:
+        """Whether so many errors were found that looking for more helps nobody."""
+        return len(self._found) >= _ENOUGH
 
     def __bool__(self) -> bool:
         return any(item.severity is Severity.ERROR for item in self._found.values())
@@ -62,7 +68,8 @@ class Complaints:
         shown = found[:MAXIMUM_SHOWN]
         more = len(found) - len(shown)
         if more:
-            note = Related(None, f"{more} more {'error is' if more == 1 else 'errors are'} not shown")
+            number = "many" if self.enough else str(more)
+            note = Related(None, f"{number} more {'error is' if more == 1 else 'errors are'} not shown")
             shown[-1] = replace(shown[-1], related=(*shown[-1].related, note))
         return tuple(shown)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from spdsl.diagnostics import Span, nearest_name
 from spdsl.language.arguments import check_range, match_arguments, values_by_name
-from spdsl.language.checked import Constraint, Inequality, SupportConstraint
+from spdsl.language.checked import Constraint, Inequality, SignCondition, SupportConstraint
 from spdsl.language.constants import constant_value
 from spdsl.language.convexity import Rests, blame, is_bilinear, rests_on
 from spdsl.language.declarations import Declarations
@@ -32,6 +32,7 @@ class Constraints:
         self.elaborator = declarations.elaborator
         self.found: list[Constraint] = []
         self.signs: dict[str, Sign] = {}
+        self.conditions: dict[str, SignCondition] = {}
 
     def add(self, statement: ConstraintStatement) -> None:
         """A comparison or a membership."""
@@ -86,6 +87,7 @@ class Constraints:
             Inequality(left, operator, right, verdict, statement.assume_convex, needed.nonnegative, span=span)
         )
         self.signs.update(needed.signs)
+        self.conditions.update(needed.conditions)
 
     def _elementwise_matrix(
         self, left: Expression, a: Type, operator: str, right: Expression, b: Type, span: Span
@@ -132,9 +134,10 @@ class Constraints:
             for node, type_ in ((left, a), (right, b)):
                 if not is_flat(type_.curvature):
                     return self._not_affine(node, type_, operator, statement)
-            return Verdict.CONVEX, Rests(frozenset(), {})
+            return Verdict.CONVEX, Rests(frozenset(), {}, {})
         needed: set[str] = set()
         signs: dict[str, Sign] = {}
+        conditions: dict[str, SignCondition] = {}
         greater = operator == ">="
         verdict = Verdict.CONVEX
         for node, type_, source, concave in ((left, a, written[0], greater), (right, b, written[1], not greater)):
@@ -146,16 +149,17 @@ class Constraints:
                 continue
             needed |= rests.nonnegative
             signs.update(rests.signs)
+            conditions.update(rests.conditions)
         if statement.assume_convex and verdict is Verdict.CONVEX and not needed:
             message = "this constraint is convex by the rules: `assume convex` is not needed"
             self.complaints.warning("SPL306", message, statement.span, "", "delete `assume convex`")
-        return verdict, Rests(frozenset(needed), signs)
+        return verdict, Rests(frozenset(needed), signs, conditions)
 
     def _not_affine(
         self, node: Expression, type_: Type, operator: str, statement: ConstraintStatement
     ) -> tuple[Verdict, Rests] | None:
         if statement.assume_convex and type_.curvature is Curvature.UNKNOWN:
-            return Verdict.ASSUMED, Rests(frozenset(), {})
+            return Verdict.ASSUMED, Rests(frozenset(), {}, {})
         what = "an equation" if operator == "==" else "`>>`"
         message = f"this constraint is not convex: {what} needs affine sides, and `{shown(node)}` is "
         message += "not" if type_.curvature is Curvature.UNKNOWN else type_.curvature.value

@@ -7,6 +7,9 @@ derives its pieces; everything else needs `assume convex`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from spdsl.language.checked import SignCondition
 from spdsl.language.complaints import Complaints
 from spdsl.language.elaborate import Elaborator
 from spdsl.language.printer import shown
@@ -17,6 +20,10 @@ from spdsl.language.tree import Chain, Expression, Name, Unary, children, walk
 from spdsl.language.types import Curvature, Kind, Sign, Type
 
 __all__ = ["Blame", "Rests", "blame", "is_bilinear", "rests_on", "weighing_data"]
+
+
+MANY = 20
+"""Up to so many names it is told for each whether a verdict rests on it."""
 
 
 class Blame(Record):
@@ -31,6 +38,7 @@ class Rests(Record):
 
     nonnegative: frozenset[str]
     signs: dict[str, Sign]
+    conditions: dict[str, SignCondition]
 
 
 def blame(elaborator: Elaborator, node: Expression, concave_wanted: bool = False) -> Blame:
@@ -95,10 +103,14 @@ def rests_on(elaborator: Elaborator, written: Expression, type_: Type, concave_w
         if found is None:
             return None
         nonnegative = found
-    signs: dict[str, Sign] = {}
-    if type_.parameters and not is_flat(type_.curvature):
-        signs = _needed_signs(elaborator, written, type_, nonnegative, concave_wanted)
-    return Rests(nonnegative, signs)
+    if not type_.parameters or is_flat(type_.curvature):
+        return Rests(nonnegative, {}, {})
+    names = frozenset(type_.parameters)
+    texts = frozenset(elaborator.default_signs)
+    if fits(_probe(elaborator, written, nonnegative, names, texts)):
+        return Rests(nonnegative, {}, {})
+    signs = _needed_signs(elaborator, written, names, nonnegative, fits)
+    return Rests(nonnegative, signs, _needed_conditions(elaborator, written, nonnegative, fits))
 
 
 def weighing_data(elaborator: Elaborator, node: Expression) -> frozenset[str]:
@@ -127,13 +139,17 @@ def weighing_data(elaborator: Elaborator, node: Expression) -> frozenset[str]:
 
 
 def _probe(
-    elaborator: Elaborator, written: Expression, nonnegative: frozenset[str], unsigned: frozenset[str]
+    elaborator: Elaborator,
+    written: Expression,
+    nonnegative: frozenset[str],
+    unsigned: frozenset[str] = frozenset(),
+    unsigned_texts: frozenset[str] = frozenset(),
 ) -> Curvature:
     """The curvature under other assumptions, without touching the model's own types."""
     probe = Elaborator(Complaints(), elaborator.scope)
     probe.defaults = elaborator.defaults
     probe.points = elaborator.points
-    probe.nonnegative, probe.unsigned = nonnegative, unsigned
+    probe.nonnegative, probe.unsigned, probe.unsigned_texts = nonnegative, unsigned, unsigned_texts
     _, type_ = probe.numeric(written, Scope(elaborator.scope))
     return Curvature.UNKNOWN if type_ is None else type_.curvature
 
@@ -149,32 +165,42 @@ def _needed_data(
         if binding is not None and binding.type is not None and binding.type.kind in (Kind.SCALAR, Kind.VECTOR):
             candidates.append(name)
     needed = frozenset(candidates)
-    if not needed or not fits(_probe(elaborator, written, needed, frozenset())):
+    if not needed or not fits(_probe(elaborator, written, needed)):
         return None
-    for name in candidates[:20]:
+    for name in candidates if len(candidates) <= MANY else ():
         fewer = needed - {name}
-        if fits(_probe(elaborator, written, fewer, frozenset())):
+        if fits(_probe(elaborator, written, fewer)):
             needed = fewer
     return needed
 
 
 def _needed_signs(
-    elaborator: Elaborator, written: Expression, type_: Type, nonnegative: frozenset[str], concave_wanted: bool
+    elaborator: Elaborator,
+    written: Expression,
+    names: frozenset[str],
+    nonnegative: frozenset[str],
+    fits: Callable[[Curvature], bool],
 ) -> dict[str, Sign]:
     """The parameters whose sign the verdict needs, with the sign that their defaults have."""
-    fits = is_concave if concave_wanted else is_convex
-    names = sorted(type_.parameters)
-    if fits(_probe(elaborator, written, nonnegative, frozenset(names))):
-        return {}
     signs: dict[str, Sign] = {}
-    for index, name in enumerate(names):
-        # Beyond twenty, each would cost another walk: take them all as needed.
-        if index < 20 and fits(_probe(elaborator, written, nonnegative, frozenset({name}))):
+    for name in sorted(names):
+        # Each costs another walk: of many, all are taken as needed.
+        if len(names) <= MANY and fits(_probe(elaborator, written, nonnegative, frozenset({name}))):
             continue
         binding = elaborator.scope.peek(name)
-        if binding is None or binding.type is None:
-            continue
-        sign = binding.type.sign
-        if sign is not Sign.UNKNOWN:
-            signs[name] = sign
+        if binding is not None and binding.type is not None and binding.type.sign is not Sign.UNKNOWN:
+            signs[name] = binding.type.sign
     return signs
+
+
+def _needed_conditions(
+    elaborator: Elaborator, written: Expression, nonnegative: frozenset[str], fits: Callable[[Curvature], bool]
+) -> dict[str, SignCondition]:
+    """The constants, such as ``1 - rho``, whose sign under the defaults the verdict needs."""
+    found: dict[str, SignCondition] = {}
+    for text, (node, sign) in elaborator.default_signs.items():
+        few = len(elaborator.default_signs) <= MANY
+        if few and fits(_probe(elaborator, written, nonnegative, unsigned_texts=frozenset({text}))):
+            continue
+        found[text] = SignCondition(node, sign)
+    return found

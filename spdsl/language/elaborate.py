@@ -14,7 +14,8 @@ from spdsl.diagnostics import Related, Span
 from spdsl.language import operators
 from spdsl.language.calls import call_type
 from spdsl.language.complaints import Complaints
-from spdsl.language.printer import shown
+from spdsl.language.constants import constant_value
+from spdsl.language.printer import shown, unparse
 from spdsl.language.rules import sign_of_number
 from spdsl.language.scope import Binding, Scope
 from spdsl.language.scope import Role as NameRole
@@ -62,6 +63,10 @@ class Elaborator:
         Parameters whose sign is taken to be unknown.
     defaults : dict
         The default of each parameter.
+    default_signs : dict
+        By the text of a constant such as ``1 - rho``: the constant, and the sign that it has under the defaults.
+    unsigned_texts : frozenset of str
+        Such constants whose sign is taken to be unknown.
     points : dict
         The data matrix over which each rkhs variable lives.
     """
@@ -74,6 +79,8 @@ class Elaborator:
         self.nonnegative: frozenset[str] = frozenset()
         self.unsigned: frozenset[str] = frozenset()
         self.defaults: dict[str, Expression] = {}
+        self.default_signs: dict[str, tuple[Expression, Sign]] = {}
+        self.unsigned_texts: frozenset[str] = frozenset()
         self.points: dict[str, str] = {}
         self._alive: list[Expression] = []
         self._calls: list[tuple[str, Span]] = []
@@ -129,6 +136,17 @@ class Elaborator:
             name, call = self._calls[0]
             related = (*related, Related(call, f"in this use of `{name}`"))
         self.complaints.error(code, message, span, label, *helps, related=tuple(related))
+
+    def sign_by_default(self, node: Expression) -> Sign:
+        """The sign of a constant of parameters under their defaults, such as that of ``1 - rho``; noted."""
+        value = constant_value(node, self.defaults)
+        text = unparse(node)
+        if value is None or text in self.unsigned_texts:
+            return Sign.UNKNOWN
+        # 0 may be overridden: take it for one of the numbers >= 0.
+        sign = Sign.NONPOSITIVE if value < 0 else Sign.NONNEGATIVE
+        self.default_signs[text] = (node, sign)
+        return sign
 
     def keep(self, node: Expression, type_: Type | None, reason: str = "") -> Typed:
         """Remember the type of a node, and why its curvature is unknown."""

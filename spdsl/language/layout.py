@@ -71,6 +71,8 @@ class _Layout:
 
     def run(self) -> list[Block]:
         for index, token in enumerate(self.tokens):
+            if self.complaints.enough:
+                break
             kind = token.kind
             if kind == NEWLINE:
                 if self._ends_at_newline(index):

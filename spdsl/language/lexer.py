@@ -88,6 +88,8 @@ def lex(source: Source, complaints: Complaints) -> Lexed:
         start, end = match.span()
         if start < skip_to:
             continue
+        if complaints.enough:
+            break
         kind = match.lastgroup
         if kind == "_SPACE":
             continue

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from spdsl.diagnostics import Related, nearest_name
 from spdsl.language.arguments import check_range, match_arguments, usage, values_by_name
-from spdsl.language.checked import DefineEntry, Objective, SelfPaced
+from spdsl.language.checked import DefineEntry, Objective, SelfPaced, SignCondition
 from spdsl.language.constants import constant_value
 from spdsl.language.convexity import blame, is_bilinear, rests_on, weighing_data
 from spdsl.language.declarations import Declarations
@@ -42,6 +42,7 @@ class Objectives:
         self.regularizers: list[Objective] = []
         self.self_paced: SelfPaced | None = None
         self.signs: dict[str, Sign] = {}
+        self.conditions: dict[str, SignCondition] = {}
 
     # --- losses ---
 
@@ -126,6 +127,7 @@ class Objectives:
                 message = f"this {what} is convex by the rules: `assume convex` is not needed"
                 self.complaints.warning("SPL306", message, statement.span, "", "delete `assume convex`")
             self.signs.update(rests.signs)
+            self.conditions.update(rests.conditions)
             span = statement.span
             return Objective(made, Verdict.CONVEX, assumed, written, rests.nonnegative, span=span)
         found = blame(self.elaborator, made)

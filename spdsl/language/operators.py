@@ -55,10 +55,18 @@ def signed(operator: str, type_: Type) -> Type:
     return type_.replace(kind=kind, curvature=negate(type_.curvature), sign=flip(type_.sign))
 
 
+def _names(type_: Type) -> tuple[frozenset[str], frozenset[str], frozenset[str], frozenset[str]]:
+    return type_.variables, type_.data, type_.parameters, type_.sizes
+
+
 def join(types: Sequence[Type], kind: Kind, shape: tuple[Dimension, ...], curvature: Curvature, sign: Sign) -> Type:
     """A type that depends on all that its parts depend on."""
-    variables, data, parameters, sizes = types[0].variables, types[0].data, types[0].parameters, types[0].sizes
-    for type_ in types:
+    if len(types) > 8:
+        # One union for all: a sum of many thousand names would otherwise cost the square of their number.
+        sets = [{id(part): part for part in column}.values() for column in zip(*map(_names, types))]
+        return Type(kind, shape, curvature, sign, *[frozenset().union(*column) for column in sets])
+    variables, data, parameters, sizes = _names(types[0])
+    for type_ in types[1:]:
         # Most nodes bring nothing new: keep the sets that are there.
         if not type_.variables <= variables:
             variables |= type_.variables
@@ -133,7 +141,16 @@ def sum_type(elaborator: Elaborator, made: Chain, written: Chain, types: Sequenc
     reason = ""
     if curvature is Curvature.UNKNOWN and Curvature.UNKNOWN not in curvatures:
         reason = "a convex and a concave part are added"
-    return join(types, kind_of(types, shape), shape, curvature, sign), reason
+    total = join(types, kind_of(types, shape), shape, curvature, sign)
+    if (
+        sign is Sign.UNKNOWN
+        and total.kind is Kind.SCALAR
+        and total.parameters
+        and not (total.variables or total.data or total.sizes)
+    ):
+        # `1 - rho` has no sign by the rules, but the parameters' defaults give it one.
+        total = total.replace(sign=elaborator.sign_by_default(made))
+    return total, reason
 
 
 # --- products ------------------------------------------------------------------------------------------------

@@ -56,6 +56,8 @@ def _sections(source: Source, found: list[Block], complaints: Complaints) -> lis
         keyword, silent = block.keyword, False
         statements: list[Statement] = []
         for line in block.lines:
+            if complaints.enough:
+                break
             meant = misspelt_word(source, line, keyword, complaints)
             if meant is not None:
                 # Read on in the section that was meant; what belongs to an unknown one is passed over.

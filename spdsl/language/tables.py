@@ -12,7 +12,7 @@ import zlib
 from functools import lru_cache
 from typing import Any
 
-from spdsl.language.cache import read_entry, write_entry
+from spdsl.cache import read_entry, write_entry
 from spdsl.language.record import Record
 
 __all__ = ["END", "START_SYMBOLS", "Tables", "build", "tables"]

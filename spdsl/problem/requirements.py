@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spdsl.problem.expressions import evaluate, text
+from spdsl.problem.expressions import Expression, evaluate, text
 from spdsl.problem.functions import ScalarFunction
 from spdsl.problem.self_paced import SelfPaced
 
@@ -25,11 +25,12 @@ __all__ = ["Requirement", "disorder", "unmet"]
 
 @dataclass(frozen=True)
 class Requirement:
-    """A datum or parameter of which every element must have a sign."""
+    """What must have a sign in every element: a datum, a parameter, or an `expression` of them named by its text."""
 
     name: str
     sign: Literal["nonnegative", "nonpositive"]
     reason: str
+    expression: Expression | None = None
 
 
 def unmet(bound: BoundProblem) -> list[str]:
@@ -47,7 +48,7 @@ def unmet(bound: BoundProblem) -> list[str]:
 
 
 def _wrong_sign(item: Requirement, bound: BoundProblem) -> str:
-    value = bound.values[item.name]
+    value = bound.values[item.name] if item.expression is None else evaluate(item.expression, bound.values)
     numbers = np.asarray(value.data if hasattr(value, "tocsr") else value, float)
     bad = numbers < 0 if item.sign == "nonnegative" else numbers > 0
     if not bad.any():

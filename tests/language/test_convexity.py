@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spdsl.diagnostics import ModelError
+from spdsl.language.printer import unparse
 from spdsl.language.types import Curvature, Sign, Verdict
+from spdsl.problem.expressions import evaluate
 from tests.language.models import checked, regression
 from tests.language.typing import Bench
 
@@ -271,6 +273,38 @@ def test_labels_are_never_taken_for_nonnegative() -> None:
 def test_the_signs_of_parameters_that_a_verdict_rests_on_are_noted(parameter: str, line: str, signs: Any) -> None:
     found = checked(regression("(X @ w - y)^2", f"regularizer {line}", parameter=parameter)).parameter_signs
     assert found == signs if isinstance(signs, dict) else set(found) == signs
+
+
+@pytest.mark.parametrize(
+    ("parameter", "line", "conditions"),
+    [
+        ("rho = 0.5", "rho * norm1(w) + (1 - rho) * sum_squares(w)", {"1 - rho": Sign.NONNEGATIVE}),
+        ("rho = 1", "rho * norm1(w) + (1 - rho) * sum_squares(w)", {"1 - rho": Sign.NONNEGATIVE}),
+        ("rho = 3", "(1 - rho) * min(b, 2 * b)", {"1 - rho": Sign.NONPOSITIVE}),
+        ("rho = 3", "norm1(w) + (1 - rho) * sum(w)", {}),
+        ("rho = 3", "(1 - rho)^2 * norm1(w)", {}),
+        ("rho = 3\nk = 1", "(rho - k) * norm1(w) + (rho - 1) * b", {"rho - k": Sign.NONNEGATIVE}),
+    ],
+)
+def test_the_sign_of_a_constant_is_that_under_the_defaults_and_is_noted(
+    parameter: str, line: str, conditions: Any
+) -> None:
+    text = regression("(X @ w - y)^2", f"regularizer {line}", parameter=parameter, variable="b : scalar")
+    assert {unparse(c.expression): c.sign for c in checked(text).sign_conditions} == conditions
+
+
+def test_a_constant_that_is_negative_under_the_defaults_makes_a_regularizer_concave() -> None:
+    with pytest.raises(ModelError, match="SPL302"):
+        checked(regression("(X @ w - y)^2", "regularizer (1 - rho) * norm1(w)", parameter="rho = 1.5"))
+
+
+def test_an_override_that_breaks_a_noted_sign_is_found_when_data_are_bound() -> None:
+    from spdsl.compiler import compile_text
+
+    text = regression("(X @ w - y)^2", "regularizer rho * norm1(w) + (1 - rho) * sum_squares(w)", parameter="rho = 0.5")
+    (requirement,) = [item for item in compile_text(text).requirements if item.expression is not None]
+    assert (requirement.name, requirement.sign) == ("1 - rho", "nonnegative")
+    assert evaluate(requirement.expression, {"rho": 1.5}) == -0.5
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from spdsl.cache import cache_folder, read_entry, write_entry
 from spdsl.grammars import GRAMMAR_FILE
 from spdsl.language import parse
-from spdsl.language.cache import cache_folder, read_entry, write_entry
 from spdsl.language.tables import START_SYMBOLS, build, tables
 from tests.language.models import FIVE, SELF_PACED_LASSO
 

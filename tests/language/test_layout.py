@@ -8,7 +8,7 @@ from spdsl.diagnostics import ModelError
 from spdsl.language import parse
 from spdsl.language.printer import unparse_statement
 from spdsl.language.tree import Model
-from tests.language.models import SELF_PACED_LASSO, regression
+from tests.language.models import SELF_PACED_LASSO, checked, regression
 
 
 def _printed(text: str, keyword: str) -> list[str]:
@@ -106,3 +106,20 @@ def test_errors_come_in_the_order_of_the_file() -> None:
         parse("data\n  X = 1\n  y ? 2\n  z\nminimize\n  loss )\n  (\n")
     starts = [d.span.start for d in caught.value.diagnostics if d.span]
     assert starts == sorted(starts)
+
+
+def test_a_flood_of_errors_ends_the_search_early() -> None:
+    with pytest.raises(ModelError) as caught:
+        parse("|\n" * 200_000)
+    assert len(caught.value.diagnostics) == 20
+    assert "many more errors are not shown" in str(caught.value)
+
+
+def test_thousands_of_names_in_one_sum() -> None:
+    names = [f"p{k}" for k in range(3000)]
+    text = regression(
+        "(X @ w - y)^2",
+        f"regularizer ({' + '.join(names)}) * norm1(w)",
+        parameter="\n".join(f"{name} = 1" for name in names),
+    )
+    assert set(checked(text).parameter_signs) == set(names)

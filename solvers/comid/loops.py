@@ -19,7 +19,7 @@ __all__ = ["CLIP", "EXPONENTIAL", "INVERSE", "lanczos", "scan_dense", "scan_fact
 CLIP, EXPONENTIAL, INVERSE = 0, 1, 2  # how m follows from theta: max(theta, 0), exp(theta), -1/theta
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _primal(theta, kind):  # type: ignore[no-untyped-def]
     if kind == CLIP:
         return max(theta, 0.0)
@@ -28,7 +28,7 @@ def _primal(theta, kind):  # type: ignore[no-untyped-def]
     return -1.0 / theta
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def scan_factors(  # type: ignore[no-untyped-def]
     U, sign, slope, offset, low, high, shrink, start, F, coef, level, tau, mu, room, trace, margins, traces
 ):
@@ -54,7 +54,7 @@ def scan_factors(  # type: ignore[no-untyped-def]
     return U.shape[0], tau
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def scan_dense(U, sign, slope, offset, low, high, shrink, start, D, tau, mu, room, trace, margins, traces):  # type: ignore[no-untyped-def]
     """M = D - tau I with D dense, no eigenvalue of which can reach 0 while tau < room."""
     d = U.shape[1]
@@ -76,7 +76,7 @@ def scan_dense(U, sign, slope, offset, low, high, shrink, start, D, tau, mu, roo
     return U.shape[0], tau
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def scan_spectrum(  # type: ignore[no-untyped-def]
     U, sign, slope, offset, low, high, shrink, start, V, theta, level, tau, mu, kind, room, margins, traces
 ):
@@ -106,7 +106,7 @@ def scan_spectrum(  # type: ignore[no-untyped-def]
     return U.shape[0], tau
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def lanczos(D, unit, basis, diagonal, off, reached, wanted):  # type: ignore[no-untyped-def]
     """Lanczos steps reached + 1, ..., wanted on the symmetric D from `unit`; (steps made, did the space close?)."""
     for j in range(reached, wanted):

@@ -22,7 +22,7 @@ __all__ = ["add_rank_one", "clip_step", "diagonal_plus_rank_one"]
 _EPS = 2.220446049250313e-16
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"})  # vector instructions; always the same order
+@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})  # one order, vectorized
 def _sums(squares, delta, x):  # type: ignore[no-untyped-def]
     """sum of squares / (delta - x), and of squares / (delta - x)^2."""
     total, slope = 0.0, 0.0
@@ -34,7 +34,7 @@ def _sums(squares, delta, x):  # type: ignore[no-untyped-def]
     return total, slope
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _quadratic_step(constant, near, far, b, g):  # type: ignore[no-untyped-def]
     """The move s with constant + b / (near - s) + g / (far - s) = 0 between the poles near < s < far."""
     # constant (near - s)(far - s) + b (far - s) + g (near - s) = 0
@@ -48,14 +48,17 @@ def _quadratic_step(constant, near, far, b, g):  # type: ignore[no-untyped-def]
     return product / (2.0 * half) if half != 0.0 else 0.0
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def _secular(poles, weights, rho):  # type: ignore[no-untyped-def]
     """Roots of 1 + rho sum w_j^2 / (pole_j - x), one right of each pole, and gaps[i, j] = pole_j - root_i."""
     n = len(poles)
     roots = np.empty(n)
     gaps = np.empty((n, n))
-    squares = rho * weights * weights
-    total = squares.sum()
+    squares = np.empty(n)
+    total = 0.0
+    for j in range(n):
+        squares[j] = rho * weights[j] * weights[j]
+        total += squares[j]
     delta = np.empty(n)
     for i in range(n):
         last = i == n - 1
@@ -98,54 +101,97 @@ def _secular(poles, weights, rho):  # type: ignore[no-untyped-def]
     return roots, gaps
 
 
-@numba.njit(cache=True)
-def _eigenvectors(poles, weights, gaps, rho):  # type: ignore[no-untyped-def]
+@numba.njit(cache=True, error_model="numpy")
+def _eigenvectors(poles, weights, gaps):  # type: ignore[no-untyped-def]
     """Rows: unit eigenvectors in coordinates; gaps[i, j] = pole_j - root_i."""
     n = len(poles)
-    product = np.empty(n)
+    exact = np.empty(n)
     for j in range(n):
-        product[j] = -gaps[j, j]
+        exact[j] = -gaps[j, j]
     for i in range(n):
         for j in range(i):
-            product[j] *= gaps[i, j] / (poles[j] - poles[i])
+            exact[j] *= gaps[i, j] / (poles[j] - poles[i])
         for j in range(i + 1, n):
-            product[j] *= gaps[i, j] / (poles[j] - poles[i])
-    exact = np.sqrt(np.maximum(product, 0.0))
+            exact[j] *= gaps[i, j] / (poles[j] - poles[i])
     for j in range(n):
+        exact[j] = np.sqrt(max(exact[j], 0.0))
         if weights[j] < 0.0:
             exact[j] = -exact[j]
     vectors = np.empty((n, n))
     for i in range(n):
+        square = 0.0
         for j in range(n):
-            vectors[i, j] = exact[j] / gaps[i, j]
-        vectors[i] /= np.sqrt(np.dot(vectors[i], vectors[i]))
+            entry = exact[j] / gaps[i, j]
+            vectors[i, j] = entry
+            square += entry * entry
+        length = np.sqrt(square)
+        for j in range(n):
+            vectors[i, j] /= length
     return vectors
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def diagonal_plus_rank_one(values, z, weight, rows):  # type: ignore[no-untyped-def]
     """Eigenvalues of diag(values) + weight z z', and its eigenvectors times `rows` (changed in place), unordered."""
-    n = len(values)
+    n, width = rows.shape
     scale = np.sqrt(np.dot(z, z))
     rho = abs(weight) * scale * scale
     if n == 0 or rho == 0.0:
-        return values, rows
+        return
     sign = 1.0 if weight > 0.0 else -1.0
-    order = np.argsort(sign * values)
-    d = sign * values[order]
-    unit = z[order] / scale
-    tolerance = 4.0 * _EPS * max(np.abs(d).max(), rho)
-    active = np.empty(n, dtype=np.int64)  # positions in d that the secular equation is about
+    order = _ascending(values, sign)
+    d, unit = np.empty(n), np.empty(n)
+    largest = rho
+    for i in range(n):
+        d[i] = sign * values[order[i]]
+        unit[i] = z[order[i]] / scale
+        largest = max(largest, abs(d[i]))
+    active, kept = _deflate(d, unit, order, rows, rho, 4.0 * _EPS * largest)
+    poles, weights, chosen = np.empty(kept), np.empty(kept), np.empty((kept, width))
+    for i in range(kept):
+        poles[i], weights[i] = d[active[i]], unit[active[i]]
+        for c in range(width):
+            chosen[i, c] = rows[order[active[i]], c]
+    roots, gaps = _secular(poles, weights, rho)
+    turned = np.dot(_eigenvectors(poles, weights, gaps), chosen)
+    for i in range(kept):
+        d[active[i]] = roots[i]
+        for c in range(width):
+            rows[order[active[i]], c] = turned[i, c]
+    for i in range(n):
+        values[order[i]] = sign * d[i]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _ascending(values, sign):  # type: ignore[no-untyped-def]
+    """Positions of sign * values in ascending order (insertion sort: spectra change little between steps)."""
+    n = len(values)
+    order = np.empty(n, dtype=np.int64)
+    for i in range(n):
+        position = i if sign > 0.0 else n - 1 - i
+        key = sign * values[position]
+        j = i - 1
+        while j >= 0 and sign * values[order[j]] > key:
+            order[j + 1] = order[j]
+            j -= 1
+        order[j + 1] = position
+    return order
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _deflate(d, unit, order, rows, rho, tolerance):  # type: ignore[no-untyped-def]
+    """Positions that the secular equation is about; equal eigenvalues are turned so that u has a part in one."""
+    n = len(d)
+    active = np.empty(n, dtype=np.int64)
     kept = 0
     for i in range(n):
         if rho * abs(unit[i]) <= tolerance:
             continue  # u has no part in it: stays as it is
         if kept > 0:
             j = active[kept - 1]
-            length = np.hypot(unit[i], unit[j])
+            length = np.sqrt(unit[i] * unit[i] + unit[j] * unit[j])
             cosine, sine = unit[i] / length, unit[j] / length
             if abs((d[i] - d[j]) * cosine * sine) <= tolerance:
-                # two equal eigenvalues: turn their eigenvectors so that u has a part in one of them only
                 unit[i], unit[j] = length, 0.0
                 a, b = order[i], order[j]
                 for c in range(rows.shape[1]):
@@ -158,70 +204,64 @@ def diagonal_plus_rank_one(values, z, weight, rows):  # type: ignore[no-untyped-
                 kept -= 1
         active[kept] = i
         kept += 1
-    active = active[:kept]
-    poles = d[active]
-    weights = unit[active]
-    roots, gaps = _secular(poles, weights, rho)
-    vectors = _eigenvectors(poles, weights, gaps, rho)
-    chosen = order[active]
-    rows[chosen] = np.dot(vectors, rows[chosen])
-    d[active] = roots
-    values[order] = sign * d
-    return values, rows
+    return active, kept
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def add_rank_one(V, theta, level, u, weight):  # type: ignore[no-untyped-def]
     """Eigenvalues and eigenvector rows of level I + V' diag(theta - level) V + weight u u' on the span of V and u."""
     k, d = V.shape
-    square = np.dot(u, u)
     coordinates = np.dot(V, u)
-    rest = u - np.dot(coordinates, V)
+    rest = np.dot(coordinates, V)
+    for c in range(d):
+        rest[c] = u[c] - rest[c]
     more = np.dot(V, rest)  # Gram-Schmidt twice is enough
-    rest = rest - np.dot(more, V)
-    coordinates = coordinates + more
+    again = np.dot(more, V)
+    for c in range(d):
+        rest[c] -= again[c]
     size = np.sqrt(np.dot(rest, rest))
-    n = k + 1 if k < d and size > 1e-13 * np.sqrt(square) else k
-    rows = np.empty((n, d))
-    values = np.empty(n)
-    z = np.empty(n)
-    rows[:k] = V
-    values[:k] = theta
-    z[:k] = coordinates
+    n = k + 1 if k < d and size > 1e-13 * np.sqrt(np.dot(u, u)) else k
+    rows, values, z = np.empty((n, d)), np.empty(n), np.empty(n)
+    for i in range(k):
+        values[i] = theta[i]
+        z[i] = coordinates[i] + more[i]
+        for c in range(d):
+            rows[i, c] = V[i, c]
     if n > k:
-        rows[k] = rest / size
-        values[k] = level
-        z[k] = size
-    return diagonal_plus_rank_one(values, z, weight, rows)
+        values[k], z[k] = level, size
+        for c in range(d):
+            rows[k, c] = rest[c] / size
+    diagonal_plus_rank_one(values, z, weight, rows)
+    return values, rows
 
 
-@numba.njit(cache=True)
-def _kept(rows, values, level):  # type: ignore[no-untyped-def]
-    """The rows whose value is positive; with level > 0 all of them, values clipped at 0."""
-    n = len(values)
-    if level > 0.0:
-        return rows, np.maximum(values, 0.0)
+@numba.njit(cache=True, error_model="numpy")
+def _kept(rows, values, shrink, level):  # type: ignore[no-untyped-def]
+    """Values less the shrink, and the rows where that is positive; with level > 0 all rows, values clipped at 0."""
+    n, width = rows.shape
     count = 0
     for i in range(n):
-        if values[i] > 0.0:
+        if level > 0.0 or values[i] > shrink:
             count += 1
-    if count == n:
-        return rows, values
-    fewer, left = np.empty((count, rows.shape[1])), np.empty(count)
+    left = np.empty(count)
+    fewer = np.empty((count, width)) if count < n else rows
     count = 0
     for i in range(n):
-        if values[i] > 0.0:
-            fewer[count], left[count] = rows[i], values[i]
+        if level > 0.0 or values[i] > shrink:
+            left[count] = max(values[i] - shrink, 0.0)
+            if len(left) < n:
+                for c in range(width):
+                    fewer[count, c] = rows[i, c]
             count += 1
     return fewer, left
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def clip_step(V, theta, level, tau, u, weight, shrink):  # type: ignore[no-untyped-def]
     """One squared Frobenius step: clip at 0 what is due (tau), add weight u u', shrink; rows at 0 are dropped."""
     level = max(level - tau, 0.0)
-    V, theta = _kept(V, theta - tau, level)
+    V, theta = _kept(V, theta, tau, level)
     values, rows = add_rank_one(V, theta, level, u, weight)
     level = max(level - shrink, 0.0) if len(values) < V.shape[1] else 0.0
-    rows, values = _kept(rows, values - shrink, level)
+    rows, values = _kept(rows, values, shrink, level)
     return rows, values, level

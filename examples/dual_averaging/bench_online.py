@@ -2,8 +2,8 @@
 
 In: the sets named on the command line (all by default). Out: tables of iterations a second and of CPU seconds to
 objective gaps of 1e-2 and 1e-3, printed and written to out/bench_online.json. CPU seconds of the stepping alone:
-compiling, reading and looking at the objective are apart (compiling is printed). Default and tuned settings; tuned means
-the best of a grid.
+compiling, reading and looking at the objective are apart (compiling is printed). Default and tuned settings; tuned
+means the best of a grid.
 """
 
 from __future__ import annotations
@@ -192,9 +192,12 @@ def bench_set(name: str, most: float, repeats: int, with_vw: bool) -> dict[str, 
     )
     unit = natural_gamma(model)
     grid = {
-        f"gamma = {unit * 2.0**j:.3g}, {weights}": time_to_gaps(ours(model, unit * 2.0**j, most, weights=weights), gap)
-        for j in range(-10, 1)
+        f"gamma = {unit * 2.0 ** (j / 2):.3g}, {weights}, {'interpolated' if inner else 'plain'}": time_to_gaps(
+            ours(model, unit * 2.0 ** (j / 2), most, weights=weights, interpolate=inner), gap
+        )
+        for j in range(-20, 1)
         for weights in ("uniform", "linear")
+        for inner in (True, False)
     }
     times["dual averaging, tuned"] = best_of(grid)
     times["SGDClassifier, default"] = best_of({"default": time_to_gaps(sgd(X, y, rho, most), gap)})

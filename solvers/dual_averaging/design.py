@@ -54,8 +54,11 @@ class Design:
 
     def products(self, w: Array, b: float = 0.0) -> Array:
         """The predictors z (m,) at (w, b)."""
-        if self.width:
-            z = self.data.reshape(self.shape) @ w
+        if self.width:  # in blocks: float32 rows are never widened all at once
+            rows, step = self.data.reshape(self.shape), max(1, (1 << 22) // max(self.width, 1))
+            z = np.empty(self.shape[0])
+            for begin in range(0, self.shape[0], step):
+                z[begin : begin + step] = rows[begin : begin + step] @ w
         else:
             import scipy.sparse
 

@@ -28,6 +28,8 @@ from spdsl.solution import Path, Solution, Status
 __all__ = ["certify"]
 
 LARGEST = 20_000  # samples up to which cvxpy is asked unless forced
+LARGEST_MATRIX = 60  # rows of a symmetric variable
+LARGEST_KERNEL = 2_000  # points of an rkhs variable
 SPREAD = 7  # ages over a path
 MOST_JUMPS = 8  # of which both sides are checked
 ROUNDING = 64 * float(np.finfo(float).eps)  # of a loss, relative to the largest
@@ -55,7 +57,7 @@ def certify(
         Up to which infeasibility, KKT residual and the gap to cvxpy (all scaled) pass. Objective and weights are only
         arithmetic and must agree to 1e-9.
     force_cvxpy : bool
-        Ask cvxpy also beyond 20,000 samples, where it takes long.
+        Ask cvxpy also beyond 20,000 samples, symmetric variables of 60 rows and 2,000 kernel points: that takes long.
     solver : str, optional
         The solver that cvxpy is to use; several are tried in turn unless given.
     """
@@ -206,11 +208,11 @@ class _Work:
 
     def cvxpy(self, x: Array, weights: Array) -> tuple[Outcome | None, str, float | None]:
         """cvxpy's optimum at these weights, how it ended, and the distance of x from it."""
-        n = self.bound.n_samples
-        if n > LARGEST and not self.force_cvxpy:
+        large = self.too_large()
+        if large and not self.force_cvxpy:
             self.notes.append(
-                f"cvxpy wasn't asked: it takes long for {n:,} samples (more than {LARGEST:,}); the KKT residual "
-                "decides. `force_cvxpy=True` asks it all the same"
+                f"cvxpy wasn't asked: it takes long for {large}; the KKT residual decides. "
+                "`force_cvxpy=True` asks it all the same"
             )
             return None, "not asked", None
         support = None
@@ -230,6 +232,19 @@ class _Work:
             return None, outcome.status, None
         values = {name: np.asarray(expression.value, float) for name, expression in variables.items()}
         return outcome, outcome.status, self.distance(x, self.bound.layout.pack(values))
+
+    def too_large(self) -> str:
+        """What makes the problem too large for cvxpy; empty when nothing does."""
+        n = self.bound.n_samples
+        if n > LARGEST:
+            return f"{n:,} samples (more than {LARGEST:,})"
+        for item in self.bound.problem.variables:
+            shape = self.bound.layout.shapes[item.name]
+            if item.kind == "symmetric" and shape[0] > LARGEST_MATRIX:
+                return f"a semidefinite program of {shape[0]} x {shape[0]} (more than {LARGEST_MATRIX})"
+            if item.kind == "rkhs" and shape[0] > LARGEST_KERNEL:
+                return f"a kernel matrix of {shape[0]:,} points (more than {LARGEST_KERNEL:,})"
+        return ""
 
     def distance(self, x: Array, other: Array) -> float:
         """Between two points, relative; rkhs variables by their values at the training points."""

@@ -37,6 +37,7 @@ from spdsl.problem import (
 )
 from spdsl.problem.functions import Array
 from spdsl.reference.affine import AffineMap, affine_map
+from spdsl.reference.least_residual import least_residual
 from spdsl.reference.multipliers import (
     Ball,
     Block,
@@ -46,7 +47,6 @@ from spdsl.reference.multipliers import (
     Simplex,
     Spectrum,
     Subdifferential,
-    least_residual,
 )
 from spdsl.reference.scalar import FLOOR, Touch, corner_gradients
 from spdsl.reference.support import support_mask

@@ -207,6 +207,20 @@ def test_many_samples_are_left_to_the_kkt_residual_unless_forced(lasso, monkeypa
     assert not certify(solution(lasso.bound, lasso.x + 0.01))
 
 
+def test_large_semidefinite_and_kernel_problems_are_left_to_the_kkt_residual_too(monkeypatch):
+    metric = "data\n  U : matrix(T, d)\n  y : vector(T)\nvariable\n  M : symmetric(d)\n"
+    metric += "minimize\n  loss (mahalanobis(M, U) - y)^2"
+    problem = bound(metric, U=np.eye(3), y=np.ones(3))
+    monkeypatch.setattr(checking, "LARGEST_MATRIX", 2)
+    assert "3 x 3" in certify(solution(problem, np.eye(3).ravel())).notes[0]
+    kernel = "data\n  X : matrix(n, d)\n  y : vector(n)\nvariable\n  f : rkhs(X, rbf(1))\n"
+    problem = bound(kernel + "minimize\n  loss (f(X) - y)^2", X=np.eye(3), y=np.zeros(3))
+    monkeypatch.setattr(checking, "LARGEST_KERNEL", 2)
+    certificate = certify(solution(problem, np.zeros(3)))
+    assert certificate
+    assert "3 points" in certificate.notes[0]
+
+
 def test_a_users_own_piecewise_huber_is_held_against_cvx_like_the_built_in():
     text = linear(
         "minimize\n  loss piecewise(r^2/2 if abs(r) <= 1, abs(r) - 0.5 otherwise) / n\n  regularizer sum_squares(w)/9"

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spdsl.reference.least_residual import least_residual
 from spdsl.reference.multipliers import (
     Ball,
     Block,
@@ -18,7 +19,6 @@ from spdsl.reference.multipliers import (
     Simplex,
     Spectrum,
     Subdifferential,
-    least_residual,
 )
 
 SETS = {

@@ -132,8 +132,9 @@ def test_constraints_hold_and_bind(row):
 
 def test_a_support_constraint_needs_a_support():
     problem = bound(linear("minimize\nloss (X @ w - y)^2\nsubject to\nsupport(w) in sparse(size = 2)"), **DATA)
-    with pytest.raises(TranslationError, match="given support only"):
+    with pytest.raises(TranslationError, match="given support only") as caught:
         to_cvxpy(problem)
+    assert caught.value.diagnostics[0].code == "SPL601"
     support = np.array([True, False, True, False, False])
     w, _ = parts(problem, cvx_point(problem, None, support))
     expected = np.linalg.lstsq(DATA["X"][:, support], DATA["y"], rcond=None)[0]

@@ -12,7 +12,7 @@ from spdsl.compiler import normal
 from spdsl.problem.expressions import Call, Expression, Name, Number
 from spdsl.problem.predictors import Predictor, Term
 
-__all__ = ["Affine", "Constant", "Shape", "add", "divide", "multiply", "negative", "rows_of"]
+__all__ = ["Affine", "Constant", "Shape", "add", "divide", "multiply", "negative", "over", "rows_of", "times"]
 
 Shape = tuple[str, ...]  # sizes' names or literal numbers as text; () for a scalar
 
@@ -90,13 +90,12 @@ def multiply(part: Affine | Constant, factor: Constant, shape: Shape) -> Affine 
 def divide(part: Affine | Constant, divisor: Constant, shape: Shape) -> Affine | Constant:
     """Elementwise quotient by a constant."""
     if isinstance(part, Constant):
-        return Constant(Call("divide", (part.value, divisor.value)), shape)
+        return Constant(over(part.value, divisor.value), shape)
     one = Number(1.0)
     terms = tuple(
-        replace(term, scale=Call("divide", (one if term.scale is None else term.scale, divisor.value)))
-        for term in part.terms
+        replace(term, scale=over(one if term.scale is None else term.scale, divisor.value)) for term in part.terms
     )
-    offset = None if part.offset is None else Call("divide", (part.offset, divisor.value))
+    offset = None if part.offset is None else over(part.offset, divisor.value)
     return Affine(terms, offset, shape)
 
 
@@ -121,7 +120,18 @@ def times(left: Expression, right: Expression) -> Expression:
         return minus(left)
     if isinstance(left, Number) and isinstance(right, Number):
         return Number(left.value * right.value)
-    return Call("multiply", (left, right))
+    return Call("multiply", (*_factors(left), right))
+
+
+def over(left: Expression, right: Expression) -> Expression:
+    """The quotient; a/b/c is a/(b c), so that long runs stay flat."""
+    if isinstance(left, Call) and left.function == "divide":
+        return Call("divide", (left.arguments[0], times(left.arguments[1], right)))
+    return Call("divide", (left, right))
+
+
+def _factors(value: Expression) -> tuple[Expression, ...]:
+    return value.arguments if isinstance(value, Call) and value.function == "multiply" else (value,)
 
 
 def _sum(values: list[Expression]) -> Expression | None:

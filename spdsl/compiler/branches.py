@@ -155,7 +155,7 @@ class _Enumerator:
                 if gap == 0:
                     holds = condition.function in ("less_equal", "greater_equal", "equal")
                 else:
-                    holds = gap < 0 if condition.function.startswith("less") else condition.function[0] == "g"
+                    holds = condition.function.startswith("less" if gap < 0 else "greater")
                 found.append((part, holds))
         return found
 

@@ -144,7 +144,8 @@ def _disagreement(body: Expression, pieces: Sequence[SmoothPiece], scope: Scope,
         mine = label == k
         found = np.broadcast_to(scope.function(piece.value)(grid[mine], values), grid[mine].shape)
         wanted = expected[mine]
-        wrong = np.isfinite(wanted) & ~(np.abs(found - wanted) <= 1e-9 * np.maximum(1.0, np.abs(wanted)))
+        with np.errstate(all="ignore"):
+            wrong = np.isfinite(wanted) & ~(np.abs(found - wanted) <= 1e-9 * np.maximum(1.0, np.abs(wanted)))
         if wrong.any():
             at = float(grid[mine][wrong][0])
             shown = "".join(f", {name} = {value:.6g}" for name, value in values.items())

@@ -13,14 +13,15 @@ from spdsl.compiler.atoms import substituted
 from spdsl.compiler.builtin import REGULARIZERS
 from spdsl.compiler.constrain import constraint_of
 from spdsl.compiler.declarations import age_of, declared_data, declared_parameters, declared_variables, request_of
+from spdsl.compiler.derived import DerivedFunction
 from spdsl.compiler.facts import known_facts, typical_value
 from spdsl.compiler.failures import DerivationError, NoClosedFormError, TooManyPiecesError
 from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.requirements import requirements_of
 from spdsl.compiler.scalarize import Scalarized, scalarize
 from spdsl.compiler.settle import Settlement, settled_axioms
-from spdsl.compiler.several import several_arguments
-from spdsl.compiler.sums import Part, parts_of, tidied
+from spdsl.compiler.several import by_argument, several_arguments
+from spdsl.compiler.sums import Part, gathered, parts_of, tidied
 from spdsl.compiler.values import Elementwise, Lowering
 from spdsl.diagnostics import Diagnostic, ModelError
 from spdsl.language.checked import CheckedModel, Objective
@@ -116,7 +117,7 @@ class _Lowerer:
     def scalar_loss(self, regularizers: list[Regularizer]) -> Loss | None:
         """A loss written as one number: its sum over samples is recovered, other parts join the regularizers."""
         parts = [part for item in self.model.losses for part in parts_of(item.expression, self.lowering)]
-        parts = [part for part in parts if part.kind != "constant"]
+        parts = gathered([part for part in parts if part.kind != "constant"])
         rows = self._rows_of_loss(parts)
         mine = [part for part in parts if part.kind == "sum" and rows is not None and self._shape(part) == rows]
         rest = [part for part in parts if part not in mine]
@@ -178,7 +179,7 @@ class _Lowerer:
     # -- regularizers --------------------------------------------------------------------------------------------
 
     def regularizers(self, objective: Objective, parts: Sequence[Part]) -> list[Regularizer]:
-        return [found for part in parts if (found := self.regularizer(objective, part)) is not None]
+        return [found for part in gathered(list(parts)) if (found := self.regularizer(objective, part)) is not None]
 
     def regularizer(self, objective: Objective, part: Part) -> Regularizer | None:
         coefficient = tidied(part.coefficient)
@@ -217,7 +218,8 @@ class _Lowerer:
         settled = Settlement(objectives, formula, self.lowering)
         if len(formula.arguments) > 1:
             self.last_nonnegative = self._language_says_nonnegative(objectives)
-            self.assumptions += settled.of_several_arguments()
+            if not settled.proved_by_language:
+                self.assumptions += settled.of_several_arguments(self._summands(formula, settled))
             return several_arguments(formula, settled.word)
         (argument,) = formula.arguments
         with settled.complaints():
@@ -226,6 +228,14 @@ class _Lowerer:
         self.last_nonnegative = derived.nonnegative
         return functions.scalar_function(formula.body, argument, kept, formula.values, settled.word)
 
+    def _summands(self, formula: Scalarized, settled: Settlement) -> list[DerivedFunction] | None:
+        """A sum whose terms have one argument each is convex when they are; None when a term mixes arguments."""
+        parts = by_argument(formula)
+        if parts is None:
+            return None
+        with settled.complaints():
+            return [functions.derived_function(body, z, formula.quantities)[0] for z, body in parts.items()]
+
     def _language_says_nonnegative(self, objectives: Sequence[Objective]) -> bool:
         return all(self.model.type_of(item.expression).sign in (Sign.NONNEGATIVE, Sign.ZERO) for item in objectives)
 
@@ -233,21 +243,26 @@ class _Lowerer:
 
     def self_paced(self, entry: CheckedSelfPaced) -> SelfPaced:
         if entry.define is None:
-            body, argument, age = REGULARIZERS[entry.name], "v", "lambda"
+            body, spoken = REGULARIZERS[entry.name], ["v", "lambda"]
         else:
             assert entry.body is not None
-            argument, age = entry.define.arguments[:2]
-            body = self.lowering.constant(entry.body)
+            body, spoken = self.lowering.constant(entry.body), list(entry.define.arguments[:2])
         options = {key: self.lowering.constant(value) for key, value in entry.options.items()}
-        clashes = {key: f"{key}_" for key, value in options.items() if key in self.facts and value != Name(key)}
-        body = substituted(body, {old: Name(new) for old, new in clashes.items()})
-        options = {clashes.get(key, key): value for key, value in options.items()}
+        # f is spelled over v and lambda whatever the user calls them; what else has such a name, or the name of another
+        # quantity of the model, gets an underscore
+        argument, age = "v", "lambda"
+        others = [key for key in ordered_names(body) if key not in spoken]
+        taken = {key for key in others if key in (argument, age, "l")}
+        taken |= {key for key, value in options.items() if key in self.facts and value != Name(key)}
+        renamed = {key: f"{key}_" for key in taken}
+        new_names = {**renamed, spoken[0]: argument, spoken[1]: age}
+        body = substituted(body, {old: Name(new) for old, new in new_names.items()})
+        given = {renamed.get(key, key): options.get(key, Name(key)) for key in others}
         quantities = []
         values: list[Expression] = []
-        for key in ordered_names(body):
-            if key not in (argument, age):
-                values.append(options.get(key, Name(key)))
-                quantities.append(self._option(key, values[-1]))
+        for key, value in given.items():
+            values.append(value)
+            quantities.append(self._option(key, value))
         try:
             derived, kept = functions.derived_weights(body, argument, age, quantities, self.loss_nonnegative)
         except (DerivationError, NoClosedFormError, TooManyPiecesError) as error:

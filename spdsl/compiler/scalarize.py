@@ -56,7 +56,7 @@ def scalarize(value: Elementwise | Affine, facts: Mapping[str, Quantity]) -> Sca
     }
     body = substituted(value.body, renamed)
     parameters = _Parameters(facts, set(arguments), taken, value.shape)
-    body = parameters.named(body)
+    body = normal.collected(parameters.named(body))
     return Scalarized(
         body=body,
         arguments=arguments,
@@ -87,6 +87,7 @@ def _related(
     bases: list[Affine] = []
     found: dict[str, tuple[int, Normal, Normal]] = {}
     for members in groups.values():
+        members.sort(key=lambda member: _plainness(member[1]))  # stable: the first of the plainest becomes the base
         related, base = _multiples([member for _, member in members])
         if base is None:  # the same matrices, mixed in different shares: each distinct one is its own
             for placeholder, member in members:
@@ -98,6 +99,12 @@ def _related(
             found[placeholder] = (len(bases), factor, shift)
         bases.append(base)
     return bases, found
+
+
+def _plainness(predictor: Affine) -> tuple[int, bool]:
+    """Fewer factors before its terms first, and no minus sign."""
+    scales = [normal.single(normal.normal(_scale(term.scale))) for term in predictor.terms]
+    return sum(len(scale[0]) for scale in scales if scale), any(scale[1] < 0 for scale in scales if scale)
 
 
 def _directions(predictor: Affine) -> tuple[object, ...]:

@@ -88,14 +88,12 @@ class Settlement:
         self.word = "assumed"
         return [self.objectives[0].written.span.text]
 
-    def of_several_arguments(self) -> list[str]:
-        """The same for a formula of several predictors, where only the language's rules prove anything."""
-        if self.proved_by_language:
-            return []
+    def of_several_arguments(self, summands: Sequence[DerivedFunction] | None) -> list[str]:
+        """The same for a formula of several predictors that the language did not prove: its summands decide."""
+        if summands is not None:
+            return [assumption for derived in summands for assumption in self.of(derived)][:1]
         if not self.assumed:
-            raise ModelError(
-                self._undecided("it mixes several affine maps, and the rules of convexity do not reach it")
-            )
+            raise ModelError(self._undecided("it mixes several affine maps, and the rules do not reach it"))
         self.word = "assumed"
         return [self.objectives[0].written.span.text]
 

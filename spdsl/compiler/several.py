@@ -7,10 +7,10 @@ body.
 from __future__ import annotations
 
 from spdsl.compiler.scalarize import Scalarized
-from spdsl.problem.expressions import text
+from spdsl.problem.expressions import Call, Expression, names, text
 from spdsl.problem.functions import Formula, Piece, ScalarFunction
 
-__all__ = ["several_arguments"]
+__all__ = ["by_argument", "several_arguments"]
 
 
 def several_arguments(formula: Scalarized, convexity: str) -> ScalarFunction:
@@ -27,3 +27,17 @@ def several_arguments(formula: Scalarized, convexity: str) -> ScalarFunction:
         convexity=convexity,
         kernel=None,
     )
+
+
+def by_argument(formula: Scalarized) -> dict[str, Expression] | None:
+    """The terms of a sum, gathered by the one argument that each has; None when a term has several."""
+    if not isinstance(formula.body, Call) or formula.body.function != "add":
+        return None
+    found: dict[str, list[Expression]] = {}
+    for term in formula.body.arguments:
+        mentioned = names(term) & set(formula.arguments)
+        if len(mentioned) > 1:
+            return None
+        if mentioned:
+            found.setdefault(next(iter(mentioned)), []).append(term)
+    return {z: terms[0] if len(terms) == 1 else Call("add", tuple(terms)) for z, terms in found.items()}

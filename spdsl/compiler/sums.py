@@ -11,12 +11,13 @@ from typing import Literal
 
 from spdsl.compiler import affine, normal
 from spdsl.compiler.affine import Affine, Constant
+from spdsl.compiler.atoms import substituted
 from spdsl.compiler.values import Elementwise, Lowering
 from spdsl.language import tree
 from spdsl.language.types import Kind
 from spdsl.problem.expressions import Call, Expression, Name, Number
 
-__all__ = ["Part", "parts_of"]
+__all__ = ["Part", "gathered", "parts_of", "tidied"]
 
 ONE = Number(1.0)
 
@@ -62,6 +63,8 @@ def parts_of(node: tree.Expression, lowering: Lowering) -> list[Part]:
             return found
         case tree.Chain() if "@" not in node.operators:
             return _multiple(node, lowering)
+        case tree.Chain() if (at := _square_at(node, lowering)) is not None:
+            return _weighed(node, _squares(node.operands[at], node, lowering), (at, at + 1), lowering)
         case tree.Power():
             return _power(node, lowering)
         case tree.Call():
@@ -74,15 +77,54 @@ def _multiple(node: tree.Chain, lowering: Lowering) -> list[Part]:
     moving = [i for i, operand in enumerate(node.operands) if lowering.type_of(operand).depends_on_variables]
     if len(moving) != 1 or (moving[0] > 0 and node.operators[moving[0] - 1] == "/"):
         return _plain(node, lowering)
-    parts = parts_of(node.operands[moving[0]], lowering)
+    return _weighed(node, parts_of(node.operands[moving[0]], lowering), (moving[0],), lowering)
+
+
+def _square_at(node: tree.Chain, lowering: Lowering) -> int | None:
+    """Where u @ u stands in a product whose other factors are constant scalars: `alpha * w @ w / 2`."""
+    if node.operators.count("@") != 1:
+        return None
+    at = node.operators.index("@")
+    others = [operand for i, operand in enumerate(node.operands) if i not in (at, at + 1)]
+    scalars = all(
+        lowering.type_of(item).is_scalar and not lowering.type_of(item).depends_on_variables for item in others
+    )
+    vector = len(lowering.type_of(node.operands[at]).shape) == 1
+    return at if scalars and vector and node.operands[at] == node.operands[at + 1] else None
+
+
+def _weighed(node: tree.Chain, parts: list[Part], own: tuple[int, ...], lowering: Lowering) -> list[Part]:
+    """Parts times the constant factors of a product, which are all operands but those at `own`."""
     for position, operand in enumerate(node.operands):
-        if position == moving[0]:
+        if position in own:
             continue
         factor = lowering.constant(operand)
         if position > 0 and node.operators[position - 1] == "/":
             factor = Call("divide", (ONE, factor))
         parts = [part.scaled(factor) for part in parts]
     return [replace(part, coefficient=tidied(part.coefficient)) for part in parts]
+
+
+def gathered(parts: list[Part]) -> list[Part]:
+    """Parts of the same form joined, their coefficients added: ``alpha*norm1(w) + beta*norm1(w)`` is one."""
+    groups: dict[object, list[Part]] = {}
+    for part in parts:
+        groups.setdefault(_form(part), []).append(part)
+    return [same[0] if len(same) == 1 else _joined(same) for same in groups.values()]
+
+
+def _form(part: Part) -> object:
+    """What a part is apart from its coefficient; placeholders are numbered afresh."""
+    if not isinstance(part.value, Elementwise):
+        return part.kind, part.value, part.groups
+    names = {old: Name(f"{{{number}}}") for number, old in enumerate(part.value.predictors)}
+    predictors = tuple(part.value.predictors.values())
+    return part.kind, substituted(part.value.body, names), predictors, part.value.shape
+
+
+def _joined(parts: list[Part]) -> Part:
+    total = Call("add", tuple(part.coefficient for part in parts))
+    return replace(parts[0], coefficient=tidied(total))
 
 
 def tidied(coefficient: Expression) -> Expression:

@@ -99,7 +99,7 @@ class Lowering:
             if operator == "*":
                 result = affine.times(result, right)
             else:
-                result = Call("divide" if operator == "/" else "matmul", (result, right))
+                result = affine.over(result, right) if operator == "/" else Call("matmul", (result, right))
         return result
 
     def _piecewise(self, node: tree.Piecewise, lower: Callable[[tree.Expression], Expression]) -> Expression:
@@ -365,6 +365,9 @@ class Lowering:
             body, found = self._body(value)
             bodies.append(body)
             predictors |= found
+        if function in ("multiply", "divide"):  # long runs stay flat
+            join = affine.times if function == "multiply" else affine.over
+            return Elementwise(join(bodies[0], bodies[1]), predictors, shape)
         return Elementwise(Call(function, tuple(bodies)), predictors, shape)
 
     def _body(self, value: Value) -> tuple[Expression, dict[str, Affine]]:

@@ -33,6 +33,7 @@ NUMPY = {
     "hinge": lambda m: np.maximum(0, 1 - m),
     "squared_hinge": lambda m: np.maximum(0, 1 - m) ** 2,
     "huber": huber,
+    "piecewise": lambda value, condition, other: np.where(condition, value, other),
     "quantile": lambda r, tau: np.maximum(tau * r, (tau - 1) * r),
     "epsilon_insensitive": lambda r, epsilon: np.maximum(0, np.abs(r) - epsilon),
     "sum": np.sum,
@@ -106,7 +107,8 @@ def point(problem: BoundProblem, seed: int = 1) -> tuple[np.ndarray, dict]:
 
 def direct(text: str, values: dict) -> np.ndarray:
     """The formula as Python: ^ is **."""
-    return eval(text.replace("^", "**"), {"__builtins__": {}}, {**NUMPY, **data(), **PARAMETERS, **SIZES, **values})
+    text = text.replace(" otherwise", "").replace(" if ", ", ").replace("^", "**")
+    return eval(text, {"__builtins__": {}}, {**NUMPY, **data(), **PARAMETERS, **SIZES, **values})
 
 
 ELEMENTWISE = [
@@ -139,6 +141,10 @@ ELEMENTWISE = [
     "abs(X @ w) + hinge(2 * y * (X @ w))",
     "max(0, y * (X @ w), X @ w - 1)",
     "(X @ w)^2 + pos(X @ w + y) * (1 + y)",
+    "logistic(y * (X @ w + b)) + alpha * abs(X @ w)",
+    "exp(X @ w) - u * (X @ w)",
+    "piecewise(tau * (X @ w - u)^2 if X @ w > u, (X @ w - u)^2 / 3 otherwise)",
+    "piecewise(tau * (X @ w - u)^2 if u < X @ w, (X @ w - u)^2 / 3 otherwise)",
 ]
 
 
@@ -210,6 +216,9 @@ REGULARIZERS = [
     ("2 * (norm1(w) + sum_squares(w)) / C", None),
     ("sum(w^2) + sum(c * w)", None),
     ("sum((w - c)^2 * c^2)", Separable),
+    ("w @ w / 2", Separable),
+    ("alpha * (w @ w)", Separable),
+    ("alpha * ((A @ w - 1) @ (A @ w - 1))", Separable),
 ]
 
 

@@ -87,7 +87,7 @@ def test_interval_censored_targets_are_met_in_their_natural_order():
 def test_data_that_turn_the_order_of_kinks_are_found_and_compiled_for():
     broken = interval_data(2.0, -1.0)
     (sentence,) = unmet(broken)
-    assert "high = -1, low = 2" in sentence
+    assert "low = 2, high = -1" in sentence
     mended = replace(broken, problem=compile_for(broken))
     assert unmet(mended) == []
     x = np.array([3.0, -1.0])

@@ -106,11 +106,9 @@ def rests_on(elaborator: Elaborator, written: Expression, type_: Type, concave_w
     if not type_.parameters or is_flat(type_.curvature):
         return Rests(nonnegative, {}, {})
     names = frozenset(type_.parameters)
-    texts = frozenset(elaborator.default_signs)
-    if fits(_probe(elaborator, written, nonnegative, names, texts)):
+    if fits(_probe(elaborator, written, nonnegative, names, frozenset())):
         return Rests(nonnegative, {}, {})
-    signs = _needed_signs(elaborator, written, names, nonnegative, fits)
-    return Rests(nonnegative, signs, _needed_conditions(elaborator, written, nonnegative, fits))
+    return Rests(nonnegative, *_needed_constants(elaborator, written, names, nonnegative, fits))
 
 
 def weighing_data(elaborator: Elaborator, node: Expression) -> frozenset[str]:
@@ -143,13 +141,18 @@ def _probe(
     written: Expression,
     nonnegative: frozenset[str],
     unsigned: frozenset[str] = frozenset(),
-    unsigned_texts: frozenset[str] = frozenset(),
+    signed_texts: frozenset[str] | None = None,
 ) -> Curvature:
-    """The curvature under other assumptions, without touching the model's own types."""
+    """The curvature under other assumptions, without touching the model's own types.
+
+    `signed_texts` are the constants whose sign under the defaults counts; None for those that count in the model.
+    """
+    if signed_texts is None:
+        signed_texts = frozenset(elaborator.default_signs)
     probe = Elaborator(Complaints(), elaborator.scope)
     probe.defaults = elaborator.defaults
     probe.points = elaborator.points
-    probe.nonnegative, probe.unsigned, probe.unsigned_texts = nonnegative, unsigned, unsigned_texts
+    probe.nonnegative, probe.unsigned, probe.signed_texts = nonnegative, unsigned, signed_texts
     _, type_ = probe.numeric(written, Scope(elaborator.scope))
     return Curvature.UNKNOWN if type_ is None else type_.curvature
 
@@ -174,33 +177,29 @@ def _needed_data(
     return needed
 
 
-def _needed_signs(
+def _needed_constants(
     elaborator: Elaborator,
     written: Expression,
     names: frozenset[str],
     nonnegative: frozenset[str],
     fits: Callable[[Curvature], bool],
-) -> dict[str, Sign]:
-    """The parameters whose sign the verdict needs, with the sign that their defaults have."""
+) -> tuple[dict[str, Sign], dict[str, SignCondition]]:
+    """The parameters, and the constants such as ``1 - rho``, whose sign under the defaults the verdict needs.
+
+    One after another is given up, and what is given up stays so: the rest is enough, whatever the others become.
+    """
+    free: frozenset[str] = frozenset()
+    kept = frozenset(elaborator.default_signs)
+    if len(names) + len(kept) <= MANY:  # each costs another walk: of many, all are taken as needed
+        for name in sorted(names):
+            if fits(_probe(elaborator, written, nonnegative, free | {name})):
+                free |= {name}
+        for text in sorted(kept):
+            if fits(_probe(elaborator, written, nonnegative, free, kept - {text})):
+                kept -= {text}
     signs: dict[str, Sign] = {}
-    for name in sorted(names):
-        # Each costs another walk: of many, all are taken as needed.
-        if len(names) <= MANY and fits(_probe(elaborator, written, nonnegative, frozenset({name}))):
-            continue
+    for name in sorted(names - free):
         binding = elaborator.scope.peek(name)
         if binding is not None and binding.type is not None and binding.type.sign is not Sign.UNKNOWN:
             signs[name] = binding.type.sign
-    return signs
-
-
-def _needed_conditions(
-    elaborator: Elaborator, written: Expression, nonnegative: frozenset[str], fits: Callable[[Curvature], bool]
-) -> dict[str, SignCondition]:
-    """The constants, such as ``1 - rho``, whose sign under the defaults the verdict needs."""
-    found: dict[str, SignCondition] = {}
-    for text, (node, sign) in elaborator.default_signs.items():
-        few = len(elaborator.default_signs) <= MANY
-        if few and fits(_probe(elaborator, written, nonnegative, unsigned_texts=frozenset({text}))):
-            continue
-        found[text] = SignCondition(node, sign)
-    return found
+    return signs, {text: SignCondition(*elaborator.default_signs[text]) for text in sorted(kept)}

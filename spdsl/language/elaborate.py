@@ -65,8 +65,8 @@ class Elaborator:
         The default of each parameter.
     default_signs : dict
         By the text of a constant such as ``1 - rho``: the constant, and the sign that it has under the defaults.
-    unsigned_texts : frozenset of str
-        Such constants whose sign is taken to be unknown.
+    signed_texts : frozenset of str or None
+        Such constants whose sign is looked up, None for all.
     points : dict
         The data matrix over which each rkhs variable lives.
     """
@@ -80,7 +80,7 @@ class Elaborator:
         self.unsigned: frozenset[str] = frozenset()
         self.defaults: dict[str, Expression] = {}
         self.default_signs: dict[str, tuple[Expression, Sign]] = {}
-        self.unsigned_texts: frozenset[str] = frozenset()
+        self.signed_texts: frozenset[str] | None = None
         self.points: dict[str, str] = {}
         self._alive: list[Expression] = []
         self._calls: list[tuple[str, Span]] = []
@@ -141,7 +141,7 @@ class Elaborator:
         """The sign of a constant of parameters under their defaults, such as that of ``1 - rho``; noted."""
         value = constant_value(node, self.defaults)
         text = unparse(node)
-        if value is None or text in self.unsigned_texts:
+        if value is None or (self.signed_texts is not None and text not in self.signed_texts):
             return Sign.UNKNOWN
         # 0 may be overridden: take it for one of the numbers >= 0.
         sign = Sign.NONPOSITIVE if value < 0 else Sign.NONNEGATIVE

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from spdsl.diagnostics import Source, Span, nearest_name
 from spdsl.language.complaints import Complaints
 from spdsl.language.failures import TYPES
-from spdsl.language.layout import SECTION_KINDS, STATEMENT_KINDS, Line, is_word
+from spdsl.language.layout import SECTION_KINDS, STATEMENT_KINDS, Line
 from spdsl.language.spelling import KEYWORD_ALIASES
 
 __all__ = ["Meant", "explain_stray", "misspelt_word"]
@@ -62,7 +62,7 @@ def misspelt_word(source: Source, line: Line, section: str | None, complaints: C
         complaints.error("SPL116", "`self-paced` is written `self_paced`", span, "", "write `self_paced`")
         rest.tokens, rest.broken = [], False
         return Meant(section, rest)
-    if len(tokens) > 1 and tokens[1].kind not in ("NAME", "LSQB") and not is_word(tokens[1].kind):
+    if len(tokens) > 1 and tokens[1].kind not in ("NAME", "LSQB", *STATEMENT_KINDS, *SECTION_KINDS):
         return None
     if len(tokens) > 1 and tokens[1].text in TYPES:
         return None

@@ -293,6 +293,17 @@ def test_the_sign_of_a_constant_is_that_under_the_defaults_and_is_noted(
     assert {unparse(c.expression): c.sign for c in checked(text).sign_conditions} == conditions
 
 
+def test_a_sum_of_parameters_rests_on_all_of_them() -> None:
+    found = checked(regression("(X @ w - y)^2", "regularizer (p + q) * norm1(w)", parameter="p = 1\nq = 2"))
+    assert (set(found.parameter_signs), found.sign_conditions) == ({"p", "q"}, ())
+
+
+def test_what_a_verdict_is_said_to_rest_on_is_enough_for_it() -> None:
+    """`max(p, q)` is >= 0 by either: giving up both would leave nothing."""
+    found = checked(regression("(X @ w - y)^2", "regularizer max(p, q) * norm1(w)", parameter="p = 1\nq = 2"))
+    assert len(found.parameter_signs) == 1
+
+
 def test_a_constant_that_is_negative_under_the_defaults_makes_a_regularizer_concave() -> None:
     with pytest.raises(ModelError, match="SPL302"):
         checked(regression("(X @ w - y)^2", "regularizer (1 - rho) * norm1(w)", parameter="rho = 1.5"))

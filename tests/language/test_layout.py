@@ -108,6 +108,14 @@ def test_errors_come_in_the_order_of_the_file() -> None:
     assert starts == sorted(starts)
 
 
+@pytest.mark.parametrize("name", ["pace", "st", "min_", "convex", "var"])
+def test_a_name_like_another_word_for_a_section_can_be_used(name: str) -> None:
+    """`age pace in ...` and `st in ...` are statements, not misspelt sections."""
+    text = f"age {name} in [1, 2]\nsubject to\n  {name} in sparse(3)\n"
+    assert _printed(text, "age") == [f"{name} in [1, 2]"]
+    assert _printed(text, "subject to") == [f"{name} in sparse(3)"]
+
+
 def test_a_flood_of_errors_ends_the_search_early() -> None:
     with pytest.raises(ModelError) as caught:
         parse("|\n" * 200_000)

@@ -14,9 +14,10 @@ from typing import Any
 import sympy
 from sympy.parsing.sympy_parser import convert_xor, parse_expr, standard_transformations
 
-from spdsl.compiler.algebra import Symbolic, formula, sigmoid, softplus
+from spdsl.compiler.algebra import Symbolic, sigmoid, softplus
 from spdsl.compiler.derivation import Condition, CurvatureRow, Derivation
 from spdsl.compiler.simplify import shortest
+from spdsl.compiler.spelling import formula
 from spdsl.problem import KernelNorm, Norm, Problem, Separable, TraceNorm
 from spdsl.problem.expressions import text
 from spdsl.problem.functions import Formula, Piece, ScalarFunction

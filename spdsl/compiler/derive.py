@@ -16,7 +16,7 @@ import numpy as np
 import sympy
 
 from spdsl.compiler import normal
-from spdsl.compiler.algebra import Symbolic, derivative, formula
+from spdsl.compiler.algebra import Symbolic, derivative
 from spdsl.compiler.atoms import expand_atoms
 from spdsl.compiler.branches import Segment, same
 from spdsl.compiler.convexity import judge
@@ -27,6 +27,7 @@ from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.roots import spread
 from spdsl.compiler.scope import Scope
 from spdsl.compiler.sources import function_sources
+from spdsl.compiler.spelling import formula
 from spdsl.problem.expressions import Expression, evaluate, text
 from spdsl.problem.functions import Formula, Kink, Piece
 

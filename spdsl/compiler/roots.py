@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import sympy
 
-from spdsl.compiler.algebra import Symbolic, derivative, formula, sigmoid, softplus
+from spdsl.compiler.algebra import Symbolic, derivative, sigmoid, softplus
 from spdsl.compiler.failures import NoClosedFormError
 from spdsl.compiler.scope import Scope
+from spdsl.compiler.spelling import formula
 
 __all__ = ["invert", "zeros"]
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import sympy
 
-from spdsl.compiler.algebra import Symbolic, code, symbol
+from spdsl.compiler.algebra import Symbolic, symbol
 from spdsl.compiler.quantities import Quantity
+from spdsl.compiler.spelling import code
 from spdsl.compiler.stable import NUMPY
 
 __all__ = ["Scope"]

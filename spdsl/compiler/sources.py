@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from spdsl.compiler.algebra import Dialect, Symbolic, code, python_name
+from spdsl.compiler.algebra import Symbolic
+from spdsl.compiler.spelling import Dialect, code, python_name
 from spdsl.compiler.stable import NUMBA
 
 __all__ = ["ImplicitRow", "function_sources", "weight_sources"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import sympy
 
-from spdsl.compiler.algebra import Symbolic, derivative, formula
+from spdsl.compiler.algebra import Symbolic, derivative
 from spdsl.compiler.axioms import judge_axioms
 from spdsl.compiler.derive import SmoothPiece, smooth_pieces
 from spdsl.compiler.derived import DerivedWeights
@@ -26,6 +26,7 @@ from spdsl.compiler.roots import invert
 from spdsl.compiler.scope import Scope
 from spdsl.compiler.simplify import shortest, spellings
 from spdsl.compiler.sources import ImplicitRow, weight_sources
+from spdsl.compiler.spelling import formula
 from spdsl.problem.expressions import Expression, evaluate, text
 from spdsl.problem.functions import Formula
 from spdsl.problem.self_paced import WeightPiece

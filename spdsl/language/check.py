@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from spdsl.diagnostics import Related, Span
 from spdsl.language.checked import CheckedModel, SolveRequest
+from spdsl.language.collector import collector_paused
 from spdsl.language.complaints import Complaints
 from spdsl.language.constraints import Constraints
 from spdsl.language.declarations import Declarations
@@ -34,6 +35,11 @@ def check(tree: Model) -> CheckedModel:
     ModelError
         With every complaint found, at most 20, in the order of the file.
     """
+    with collector_paused(len(tree.source.text)):
+        return _check(tree)
+
+
+def _check(tree: Model) -> CheckedModel:
     complaints = Complaints()
     _said_once(tree, complaints)
     _needed_parts(tree, complaints)

@@ -11,6 +11,7 @@ from typing import Any
 
 from spdsl.diagnostics import Diagnostic, Source, Span
 from spdsl.language.actions import DEEPENING, Actions, Run
+from spdsl.language.collector import collector_paused
 from spdsl.language.complaints import Complaints
 from spdsl.language.layout import Block, Line, blocks
 from spdsl.language.lexer import Token, lex
@@ -38,6 +39,11 @@ def parse(text: str | Source, name: str = "<model>") -> Model:
         With all syntax errors, in the order of the file.
     """
     source = text if isinstance(text, Source) else normalize(text, name)
+    with collector_paused(len(source.text)):
+        return _parse(source)
+
+
+def _parse(source: Source) -> Model:
     complaints = Complaints()
     lexed = lex(source, complaints)
     found = blocks(source, lexed.tokens, complaints)

@@ -153,3 +153,20 @@ def test_any_sequence_of_fragments_is_a_model_or_is_refused_in_words(fragments: 
 def test_any_damage_to_a_model_is_refused_in_words(name: str, start: int, length: int, put: str) -> None:
     text = FIVE[name]
     _refused_in_words(text[:start] + put.replace("\r", "") + text[start + length :])
+
+
+def test_reading_a_large_model_leaves_the_garbage_collector_as_it_was() -> None:
+    import gc
+
+    large = regression(" + ".join(["(X @ w - y)^2"] * 2000))
+    check(parse(large))
+    assert gc.isenabled()
+    with pytest.raises(ModelError):
+        parse(large.replace("minimize", "minimize\n  loss )"))
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        check(parse(large))
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -24,6 +24,14 @@ BACKENDS: dict[str, str] = {
     "original": "spdsl.solvers.alternate_search:Original",
     "comid": "spdsl.solvers.comid:Comid",
     "dual_averaging": "spdsl.solvers.dual_averaging:DualAveraging",
+    "graph_sto_iht": "spdsl.solvers.iht:GraphStoIHT",
+    "graph_iht": "spdsl.solvers.iht:GraphIHT",
+    "graph_svrg_iht": "spdsl.solvers.iht:GraphSvrgIHT",
+    "graph_cosamp": "spdsl.solvers.iht:GraphCoSaMP",
+    "sto_iht": "spdsl.solvers.iht:StoIHT",
+    "iht": "spdsl.solvers.iht:IHT",
+    "niht": "spdsl.solvers.iht:NIHT",
+    "cosamp": "spdsl.solvers.iht:CoSaMP",
 }
 
 

@@ -1,7 +1,7 @@
 """Projection onto connected supports of exactly s nodes in at most g pieces: the project's own search, cold and warm.
 
-In: a graph, s, g, an optional budget for the edges, an effort. Out: `GraphProjector`, which projects vector after
-vector and starts from its last support, and the one-shot functions `project`, `head`, `tail` and `size_targeted`.
+In: a graph, s, g, an optional budget for the edges, an effort. Out: `GraphProjector`, which projects from
+scratch or near a support, and the one-shot functions `project`, `head`, `tail` and `size_targeted`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ class GraphProjector:
         nodes (when no forest of `size` nodes that was found costs so little); without one it always has `size`.
     effort : {"fast", "medium", "strong", "exact"}
         How much time a search takes; ``exact`` lists or programs all supports, and refuses when they are too many.
-    restart : int
-        `support` starts from its last answer and searches from scratch every `restart` calls (1: always).
 
     Raises
     ------
@@ -57,7 +55,6 @@ class GraphProjector:
         components: int = 1,
         budget: float | None = None,
         effort: Effort = "medium",
-        restart: int = 10,
     ) -> None:
         check_sizes(graph, size, components, budget)
         if effort not in EFFORTS:
@@ -65,15 +62,13 @@ class GraphProjector:
                 Diagnostic("SPL505", f"effort can't be {effort!r}", help=(f"one of: {', '.join(EFFORTS)}",))
             )
         self.graph, self.size, self.components = graph, int(size), int(components)
-        self.effort, self.restart = effort, max(1, int(restart))
+        self.effort = effort
         self.budget = None if budget is None or (graph.unit_costs and budget >= size - 1) else float(budget)
         self._sub, self._nodes = eligible_part(graph, self.size, self.components)
-        self._last: Nodes | None = None
-        self._calls = 0
-
-    def reset(self) -> None:
-        """Forget the last support."""
-        self._last, self._calls = None, 0
+        self._place: Nodes | None = None
+        if self._nodes is not None:
+            self._place = np.full(graph.p, -1, dtype=np.int32)
+            self._place[self._nodes] = np.arange(self._nodes.size, dtype=np.int32)
 
     def __call__(self, x: ArrayLike) -> Projection:
         """Project from scratch; the answer depends on x only."""
@@ -81,15 +76,15 @@ class GraphProjector:
         support = self._whole(self._search(self._part(prizes)))
         return Projection(vector, support, prizes, scale, f"own, {self.effort}", self.bound)
 
-    def support(self, x: ArrayLike) -> NDArray[np.int64]:
-        """The support only, searched around the last one: the call for inner loops."""
-        _, prizes, _ = scaled_prizes(x, self.graph.p)
-        part = self._part(prizes)
-        cold = self._last is None or self._calls % self.restart == 0 or self.effort == "exact"
-        self._calls += 1
-        found = self._search(part) if cold else self._near(part)
-        self._last = found
-        return self._whole(found)
+    def near(self, x: ArrayLike, last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """A support that captures at least what `last` (an admissible one) does, searched around it."""
+        prizes = self._part(scaled_prizes(x, self.graph.p)[1])
+        if self.budget is not None or self.effort == "exact":
+            return self._whole(self._search(prizes))
+        start = (last if self._place is None else self._place[last]).astype(np.int32)
+        return self._whole(
+            self._over(self.size, self.components).warm(prizes, start, EFFORTS.index(self.effort)).support
+        )
 
     def bound(self, prizes: Array) -> float:
         """No admissible support captures more than this of `prizes` (the smallest of a few dual bounds)."""
@@ -141,12 +136,6 @@ class GraphProjector:
 
             return exact_support(self._sub, prizes, s, g)
         return self._over(s, g).cold(prizes, min(EFFORTS.index(self.effort), 2), mu).support
-
-    def _near(self, prizes: Array) -> Nodes:
-        if self.budget is not None:
-            return self._search(prizes)
-        assert self._last is not None
-        return self._over(self.size, self.components).warm(prizes, self._last, EFFORTS.index(self.effort)).support
 
     def _slope(self, prizes: Array) -> float:
         """Marginal energy of the last node, from a fast search."""

@@ -1,0 +1,376 @@
+"""The methods: hard thresholding with full or block gradients, normalized, variance-reduced, and CoSaMP.
+
+In: an `Objective`, a `SupportSet`, `Settings`. Out: one epoch after another, each an immutable `Iterate`. Sources: IHT
+and NIHT (Blumensath and Davies 2009, 2010), CoSaMP (Needell and Tropp 2009), StoIHT (Nguyen, Needell and Woolf 2017),
+GraphIHT and GraphCoSaMP (Hegde, Indyk and Schmidt 2015), GraphStoIHT (Zhou, Chen and Ying 2019), variance reduction
+after Johnson and Zhang (2013) and Li et al. (2016). Which support set is used, sparse or connected, is what makes a
+method a graph method.
+
+What is added here: steps in units of the inverse smoothness on the current support, projections warm from the last
+support with a cold one now and then, and a stop at fixed points: when a support has stayed the same, the optimum on
+it is computed, and if a projected gradient step from there keeps the support, nothing is left to gain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spdsl.solvers.iht.objective import Objective
+from spdsl.solvers.iht.restricted import restricted_optimum
+from spdsl.solvers.iht.support_sets import SupportSet
+
+__all__ = ["Iterate", "Method", "Settings", "begin", "best_point", "epoch", "polished", "run"]
+
+Method = Literal["iht", "niht", "sto_iht", "svrg_iht", "cosamp"]
+Rule = Literal["smoothness", "constant", "backtracking", "normalized"]
+Array = NDArray[np.float64]
+Nodes = NDArray[np.int64]
+
+BLOCKWISE = ("sto_iht", "svrg_iht")
+NIHT_C = 0.01
+NIHT_KAPPA = 2.0 / (1.0 - NIHT_C)
+PERFECT = 1e-20  # of the objective at 0: the fit can't be told from a perfect one
+ENOUGH = 1e-3  # share by which the objective must fall to count as progress
+COOLING = 0.8  # of the step, when progress ends or an iterate is worse than nothing
+STALLS = 4  # ends of progress after which a run is over
+SHRINK = 0.8  # of a backtracking step
+MOST_SHRINKS = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a method runs.
+
+    Attributes
+    ----------
+    method : str
+    step : float
+        Step length, in the units of `rule`.
+    rule : str
+        ``smoothness``: step / L with L the smoothness of the (block's) loss on the current support; ``constant``: the
+        step itself; ``backtracking``: from the step down by 0.8 until the (block's) loss is below its quadratic model;
+        ``normalized``: step times the exact line search along the gradient on the current support (NIHT).
+    batch : int
+        Rows of a block; blocks are contiguous, and the last one takes the rows that are left over.
+    head : float
+        0 leaves gradients whole; f > 0 projects them onto supports f times the size first (the paper's way).
+    restart : int
+        Every so many projections one starts from scratch; 1 makes all of them cold.
+    fixed_point : int
+        Epochs for which a support must have stayed the same before the stop at fixed points is tried; 0 never tries.
+    patience : int
+        When so many epochs brought no lower objective, block methods go back to the best point with 0.8 of the step;
+        when that has been of no use four times, the run is over. The others are over the first time. 0 never stops.
+    residual : float
+        Stop when the objective is at most this; 0 never does (losses with noise).
+    limit : float
+        An iterate whose norm passes this has diverged; when it is infinite, one that is worse than 0 is taken back and
+        the step shortened.
+    """
+
+    method: Method
+    step: float = 1.0
+    rule: Rule = "smoothness"
+    batch: int = 0
+    head: float = 0.0
+    restart: int = 10
+    fixed_point: int = 3
+    patience: int = 25
+    limit: float = float("inf")
+    residual: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """Where a run stands after an epoch."""
+
+    x: Array
+    support: Nodes
+    epochs: int = 0
+    projections: int = 0
+    gradients: float = 0.0  # in units of full gradients
+    unchanged: int = 0  # epochs for which the support has stayed the same
+    step: float = 0.0  # last step length
+    scale: float = 1.0  # what divergences and annealing left of the step
+    best: tuple[float, int, Array, Nodes] | None = None  # lowest objective, its epoch, point and support
+    objective: float = float("inf")
+    fixed: bool = False
+    diverged: bool = False
+    stalls: int = 0
+    smoothness: dict[int, float] = field(default_factory=dict)
+
+
+def begin(objective: Objective, start: Array | None = None) -> Iterate:
+    """The zero vector (or a start, whose support is taken as it is)."""
+    x = np.zeros(objective.dimension) if start is None else np.array(start, dtype=float)
+    support = np.flatnonzero(x[objective.thresholded]).astype(np.int64)
+    return Iterate(x, support, objective=objective.value(x, objective.active(support)))
+
+
+def run(
+    objective: Objective, supports: SupportSet, settings: Settings, epochs: int, start: Array | None = None
+) -> Iterate:
+    """Epochs until a stop or the limit."""
+    iterate = begin(objective, start)
+    while iterate.epochs < epochs and not (iterate.fixed or iterate.diverged):
+        iterate = epoch(objective, supports, settings, iterate)
+    return iterate
+
+
+def epoch(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
+    """One epoch: one full-gradient iteration, or as many block iterations as there are blocks."""
+    before = at.support
+    if settings.method == "cosamp":
+        after = cosamp_step(objective, supports, at)
+    elif settings.method in BLOCKWISE:
+        after = block_epoch(objective, supports, settings, at)
+    else:
+        after = thresholded_step(objective, supports, settings, at, slice(None), None)
+    after = replace(after, epochs=at.epochs + 1)
+    if not np.isfinite(after.x).all() or np.linalg.norm(after.x) > settings.limit:
+        return rescued(objective, settings, at, after)
+    value = objective.value(after.x, objective.active(after.support))
+    if not np.isfinite(value) or value > objective.at_zero:
+        return rescued(objective, settings, at, after)
+    same = after.support.size == before.size and bool((after.support == before).all())
+    after = replace(after, objective=value, unchanged=at.unchanged + 1 if same else 0)
+    if settings.residual > 0.0 and value <= settings.residual:
+        return replace(after, fixed=True)
+    if settings.fixed_point and after.unchanged >= settings.fixed_point:
+        after = settled(objective, supports, settings, after)
+    return after if after.fixed or not settings.patience else annealed(settings, after)
+
+
+def annealed(settings: Settings, at: Iterate) -> Iterate:
+    """Note the best point; when it is too old, go back to it with a shorter step, and stop when that is of no use."""
+    if at.best is None or at.objective < at.best[0] * (1.0 - ENOUGH):
+        return replace(at, best=(at.objective, at.epochs, at.x, at.support))
+    value, since, x, support = at.best
+    if at.epochs - since < settings.patience:
+        return at
+    stalls = at.stalls + (1 if settings.method in BLOCKWISE else STALLS)
+    best = (value, at.epochs, x, support)
+    at = replace(at, x=x, support=support, objective=value, best=best, stalls=stalls, unchanged=0)
+    return replace(at, scale=COOLING * at.scale, fixed=stalls >= STALLS)
+
+
+def rescued(objective: Objective, settings: Settings, at: Iterate, after: Iterate) -> Iterate:
+    """After an iterate worse than nothing: back to the best point with a shorter step; given up when it gets tiny."""
+    if settings.limit < np.inf or at.scale < 1e-4:
+        return replace(after, x=at.x, support=at.support, diverged=True)
+    value, _, x, support = at.best or (objective.at_zero, 0, np.zeros_like(at.x), at.support[:0])
+    back = replace(at, x=x, support=support, objective=value, unchanged=0, epochs=after.epochs, smoothness={})
+    return replace(back, scale=COOLING * at.scale, best=(value, after.epochs, x, support))
+
+
+def settled(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
+    """The optimum on a support that has stayed the same, and whether to stop there.
+
+    A perfect fit stops every method, a fixed point of the full projected gradient step the deterministic ones. Block
+    methods note the point as the best so far and go on: their noise may still lead to a better support.
+    """
+    x = polished(objective, at)
+    active = objective.active(at.support)
+    value = objective.value(x, active)
+    if value <= PERFECT * objective.at_zero:
+        return replace(at, x=x, objective=value, fixed=True)
+    if settings.method in BLOCKWISE:
+        best = at.best
+        if best is None or value < best[0] * (1.0 - ENOUGH):
+            best = (value, at.epochs, x, at.support)
+        return replace(at, best=best, unchanged=0)
+    gradient = objective.gradient(x, active)
+    smooth = objective.smoothness(x, active)
+    trial = x[objective.thresholded] - gradient[objective.thresholded] / max(smooth, 1e-300)
+    support = supports.tail(trial)
+    stays = captured(trial, support) <= captured(trial, at.support) * (1.0 + 1e-9)
+    return replace(at, x=x, objective=value, fixed=stays, unchanged=0, gradients=at.gradients + 1)
+
+
+def captured(vector: Array, support: Nodes) -> float:
+    """Energy on a support."""
+    return float((vector[support] ** 2).sum())
+
+
+def best_point(at: Iterate) -> tuple[Array, Nodes]:
+    """The point with the lowest objective that the run has noted, and its support."""
+    if at.best is not None and at.best[0] < at.objective:
+        return at.best[2], at.best[3]
+    return at.x, at.support
+
+
+def polished(objective: Objective, at: Iterate) -> Array:
+    """The optimum on the iterate's support."""
+    return restricted_optimum(objective, at.x, objective.active(at.support))
+
+
+# -- one iteration -----------------------------------------------------------------------------------------------------
+
+
+def block_epoch(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
+    """n / batch blocks, drawn with replacement; with variance reduction around the full gradient at the start."""
+    rng = np.random.default_rng([settings.seed, at.epochs])
+    blocks = block_slices(objective.n, settings.batch)
+    anchor: tuple[Array, Nodes, Array] | None = None
+    if settings.method == "svrg_iht":
+        active = objective.active(at.support)
+        anchor = (at.x, active, objective.gradient(at.x, active))
+    for b in rng.integers(0, len(blocks), len(blocks)):
+        at = thresholded_step(objective, supports, settings, at, blocks[b], anchor)
+        if not np.isfinite(at.x).all():
+            break
+    return at
+
+
+def block_slices(n: int, batch: int) -> list[slice]:
+    """Contiguous blocks of `batch` rows (0: a fifth of them); the last takes what is left over."""
+    size = min(n, batch if batch > 0 else max(1, n // 5))
+    count = max(1, n // size)
+    return [slice(k * size, n if k == count - 1 else (k + 1) * size) for k in range(count)]
+
+
+def thresholded_step(
+    objective: Objective,
+    supports: SupportSet,
+    settings: Settings,
+    at: Iterate,
+    rows: slice,
+    anchor: tuple[Array, Nodes, Array] | None,
+) -> Iterate:
+    """x <- P(x - eta g, tail), g the gradient of the rows, or of all less the block's noise (variance reduction)."""
+    active = objective.active(at.support)
+    gradient = objective.gradient(at.x, active, rows)
+    cost = (rows.stop - rows.start) / objective.n if rows.stop is not None else 1.0
+    at = replace(at, gradients=at.gradients + cost)
+    if anchor is not None:
+        point, point_active, mean = anchor
+        gradient = gradient - objective.gradient(point, point_active, rows) + mean
+    if settings.head > 0.0:
+        gradient = headed(objective, supports, gradient, settings.head)
+    eta, smooth = step_length(objective, supports, settings, at, gradient, rows)
+    if settings.rule == "backtracking":
+        moved = backtracked(objective, supports, settings, at, gradient, rows, eta)
+    elif settings.method == "niht":
+        moved = normalized(objective, supports, settings, at, gradient, rows, eta)
+    else:
+        moved = projected(objective, supports, settings, at, gradient, eta)
+    return replace(moved, smoothness=smooth)
+
+
+def projected(
+    objective: Objective, supports: SupportSet, settings: Settings, at: Iterate, gradient: Array, eta: float
+) -> Iterate:
+    """The projection of x - eta g; the entries that no set speaks of just move."""
+    moved = at.x - eta * gradient
+    if not np.isfinite(moved).all():
+        return replace(at, x=moved)
+    warm = at.support.size > 0 and at.projections % max(settings.restart, 1) != 0
+    support = supports.tail(moved[objective.thresholded], at.support if warm else None)
+    x = np.zeros_like(moved)
+    active = objective.active(support)
+    x[active] = moved[active]
+    return replace(at, x=x, support=support, projections=at.projections + 1, step=eta)
+
+
+def headed(objective: Objective, supports: SupportSet, gradient: Array, factor: float) -> Array:
+    """The gradient on the entries of its head projection (and on the free ones)."""
+    kept = objective.active(supports.head(gradient[objective.thresholded], factor))
+    out = np.zeros_like(gradient)
+    out[kept] = gradient[kept]
+    return out
+
+
+def step_length(
+    objective: Objective,
+    supports: SupportSet,
+    settings: Settings,
+    at: Iterate,
+    gradient: Array,
+    rows: slice,
+) -> tuple[float, dict[int, float]]:
+    """The step by the rule, and the smoothness found so far for each block (renewed when the epoch is over)."""
+    step = settings.step * at.scale
+    if settings.method != "niht" and settings.rule in ("constant", "backtracking"):
+        return step, at.smoothness
+    support = at.support if at.support.size else supports.tail(gradient[objective.thresholded])
+    active = objective.active(support)
+    if settings.method == "niht" or settings.rule == "normalized":
+        direction = np.zeros_like(gradient)
+        direction[active] = gradient[active]
+        square = float(direction @ direction)
+        curved = objective.quadratic(at.x, direction, active, rows)
+        return (step * square / curved if curved > 0 else step), at.smoothness
+    key = rows.start or 0
+    known = at.smoothness
+    if known.get(-1) != at.epochs // 10:  # the supports settle: every tenth epoch is often enough
+        known = {-1: at.epochs // 10}
+    if key not in known:
+        known = {**known, key: objective.smoothness(at.x, active, rows)}
+    worst = max(value for block, value in known.items() if block >= 0)
+    return (step / worst if worst > 0 else step), known
+
+
+def backtracked(
+    objective: Objective,
+    supports: SupportSet,
+    settings: Settings,
+    at: Iterate,
+    gradient: Array,
+    rows: slice,
+    eta: float,
+) -> Iterate:
+    """The first of eta, 0.8 eta, ... whose point lies below the quadratic model of the (block's) loss at x."""
+    here = objective.value(at.x, objective.active(at.support), rows)
+    moved = at
+    for _ in range(MOST_SHRINKS):
+        moved = projected(objective, supports, settings, at, gradient, eta)
+        change = moved.x - at.x
+        model = here + float(gradient @ change) + float(change @ change) / (2.0 * eta)
+        if objective.value(moved.x, objective.active(moved.support), rows) <= model + 1e-12 * abs(here):
+            break
+        eta *= SHRINK
+    return moved
+
+
+def normalized(
+    objective: Objective,
+    supports: SupportSet,
+    settings: Settings,
+    at: Iterate,
+    gradient: Array,
+    rows: slice,
+    eta: float,
+) -> Iterate:
+    """NIHT: when the support changes, the step shrinks until it is below (1 - c) |dx|^2 / (dx' H dx)."""
+    moved = projected(objective, supports, settings, at, gradient, eta)
+    for _ in range(200):
+        if moved.support.size == at.support.size and (moved.support == at.support).all():
+            break
+        change = moved.x - at.x
+        both = objective.active(np.union1d(moved.support, at.support))
+        curved = objective.quadratic(at.x, change, both, rows)
+        if curved <= 0.0 or eta <= (1.0 - NIHT_C) * float(change @ change) / curved:
+            break
+        eta /= NIHT_KAPPA * (1.0 - NIHT_C)
+        moved = projected(objective, supports, settings, at, gradient, eta)
+    return moved
+
+
+def cosamp_step(objective: Objective, supports: SupportSet, at: Iterate) -> Iterate:
+    """Merge the support with a head of the gradient of twice the size, solve there, keep the tail of the solution."""
+    active = objective.active(at.support)
+    gradient = objective.gradient(at.x, active)
+    merged = np.union1d(supports.head(gradient[objective.thresholded], 2.0), at.support)
+    solved = restricted_optimum(objective, at.x, objective.active(merged))
+    support = supports.tail(solved[objective.thresholded])
+    x = np.zeros_like(solved)
+    kept = objective.active(support)
+    x[kept] = solved[kept]
+    return replace(
+        at, x=x, support=support, projections=at.projections + 1, gradients=at.gradients + 1, step=float("nan")
+    )

@@ -1,0 +1,163 @@
+"""The methods: recovery, brute force over all connected supports, descent, repeatability, what happens at the edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spdsl.solvers.iht.engine import Settings, begin, best_point, epoch, run
+from spdsl.solvers.iht.exact import connected_sets
+from spdsl.solvers.iht.graph import grid
+from spdsl.solvers.iht.objective import least_squares, logistic
+from spdsl.solvers.iht.restricted import restricted_optimum
+from spdsl.solvers.iht.support_sets import ConnectedSet, PublishedConnectedSet, SparseSet
+
+ALL = {
+    "iht": Settings("iht"),
+    "niht": Settings("niht"),
+    "sto_iht": Settings("sto_iht", step=2.0),
+    "svrg_iht": Settings("svrg_iht", step=2.0),
+    "cosamp": Settings("cosamp", patience=8),
+}
+
+
+def planted(seed: int, side: int, s: int, n: int, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X of N(0, 1) / sqrt(n), y = X w + noise, w of N(0, 1) on a random walk from the middle, as published."""
+    rng = np.random.default_rng(seed)
+    graph = grid(side, side)
+    node = side * (side // 2) + side // 2
+    chosen = {node}
+    while len(chosen) < s:
+        node = int(rng.choice(graph.neighbours[graph.indptr[node] : graph.indptr[node + 1]]))
+        chosen.add(node)
+    w = np.zeros(side * side)
+    w[sorted(chosen)] = rng.normal(size=s)
+    X = rng.normal(size=(n, side * side)) / np.sqrt(n)
+    return X, X @ w + noise * rng.normal(size=n), w
+
+
+@pytest.mark.parametrize("method", ALL)
+@pytest.mark.parametrize("kind", ["sparse", "connected"])
+def test_every_method_recovers_easy_signals(method: str, kind: str) -> None:
+    X, y, w = planted(0, 12, 8, 100)
+    supports = SparseSet(144, 8) if kind == "sparse" else ConnectedSet(grid(12, 12), 8)
+    answer = run(least_squares(X, y), supports, ALL[method], 300)
+    assert np.linalg.norm(best_point(answer)[0] - w) <= 1e-6
+    assert answer.fixed
+    assert np.array_equal(answer.support, np.flatnonzero(w))
+
+
+@pytest.mark.parametrize("side", [4, 5])
+def test_connected_least_squares_reaches_the_best_of_all_connected_supports(side: int) -> None:
+    graph = grid(side, side)
+    s = 5
+    sets = connected_sets(graph, s)
+    reached = dict.fromkeys(ALL, 0)
+    trials = 10
+    for seed in range(trials):
+        X, y, _ = planted(seed, side, s, 3 * side * side // 2, noise=0.05)
+        objective = least_squares(X, y)
+        best = min(float(np.linalg.lstsq(X[:, list(nodes)], y, rcond=None)[1][0]) / 2 for nodes in sets.tolist())
+        for method, settings in ALL.items():
+            answer = run(objective, ConnectedSet(graph, s, effort="exact"), settings, 200)
+            x, support = best_point(answer)
+            value = objective.value(restricted_optimum(objective, x, support), support)
+            assert value >= best * (1 - 1e-9)
+            reached[method] += value <= best * (1 + 1e-9)
+    assert reached["sto_iht"] >= trials - 2, reached
+    assert min(reached.values()) >= trials // 3, reached
+
+
+def test_full_gradient_steps_below_the_limit_never_raise_the_objective() -> None:
+    X, y, _ = planted(3, 10, 8, 60, noise=0.1)
+    objective = least_squares(X, y)
+    supports = SparseSet(100, 8)
+    L = float(np.linalg.eigvalsh(X.T @ X)[-1])
+    at = begin(objective)
+    settings = Settings("iht", step=0.99 / L, rule="constant", fixed_point=0, patience=0)
+    for _ in range(40):
+        after = epoch(objective, supports, settings, at)
+        assert after.objective <= at.objective * (1 + 1e-12)
+        at = after
+
+
+@pytest.mark.parametrize("rule", ["smoothness", "backtracking", "normalized"])
+def test_every_rule_of_steps_recovers(rule: str) -> None:
+    X, y, w = planted(4, 12, 8, 100)
+    step = 4.0 if rule == "backtracking" else 1.0
+    for method in ("iht", "sto_iht"):
+        answer = run(least_squares(X, y), ConnectedSet(grid(12, 12), 8), Settings(method, step, rule), 300)
+        assert np.linalg.norm(best_point(answer)[0] - w) <= 1e-6
+
+
+def test_the_scale_of_the_data_changes_nothing() -> None:
+    X, y, w = planted(5, 12, 8, 100)
+    for scale in (1e-6, 1e6):
+        answer = run(least_squares(scale * X, y), ConnectedSet(grid(12, 12), 8), ALL["sto_iht"], 300)
+        assert np.linalg.norm(scale * answer.x - w) <= 1e-6
+
+
+@pytest.mark.parametrize("method", ALL)
+def test_the_same_seed_gives_the_same_bits_and_an_iterate_can_be_gone_on_from(method: str) -> None:
+    X, y, _ = planted(6, 10, 8, 50, noise=0.3)
+    objective = least_squares(X, y)
+
+    def fresh() -> ConnectedSet:
+        return ConnectedSet(grid(10, 10), 8)
+
+    whole = run(objective, fresh(), ALL[method], 20)
+    again = run(objective, fresh(), ALL[method], 20)
+    assert np.array_equal(whole.x, again.x)
+    at = begin(objective)
+    while at.epochs < 20 and not at.fixed:
+        at = epoch(objective, fresh(), ALL[method], at)
+    assert np.array_equal(at.x, whole.x)
+    if method == "sto_iht":
+        other = run(objective, fresh(), replace(ALL[method], seed=1, fixed_point=0, patience=0), 20)
+        assert not np.array_equal(other.x, whole.x)
+
+
+def test_a_step_far_too_long_is_cut_until_it_works() -> None:
+    X, y, w = planted(7, 12, 8, 100)
+    answer = run(least_squares(X, y), ConnectedSet(grid(12, 12), 8), Settings("sto_iht", 100.0), 400)
+    assert np.linalg.norm(best_point(answer)[0] - w) <= 1e-6
+    assert answer.scale < 0.1
+
+
+def test_the_published_limit_ends_a_run_as_diverged() -> None:
+    X, y, _ = planted(8, 12, 8, 100)
+    settings = Settings("iht", 50.0, "constant", limit=1e3, fixed_point=0, patience=0)
+    answer = run(least_squares(X, y), SparseSet(144, 8), settings, 50)
+    assert answer.diverged
+    assert np.isfinite(answer.x).all()
+
+
+def test_the_paper_s_configuration_recovers_too() -> None:
+    X, y, w = planted(9, 12, 8, 120)
+    settings = Settings("sto_iht", 0.5, "constant", 24, head=1.0, restart=1, fixed_point=0, patience=0, residual=1e-15)
+    answer = run(least_squares(X, y, scale=1.0), PublishedConnectedSet(grid(12, 12), 8), settings, 300)
+    assert np.linalg.norm(answer.x - w) <= 1e-6
+
+
+def test_logistic_regression_finds_the_connected_support() -> None:
+    rng = np.random.default_rng(10)
+    X, _, w = planted(10, 10, 6, 600)
+    X *= np.sqrt(600)
+    w = np.where(w != 0, 2.0, 0.0)
+    y = np.where(rng.random(600) < 1 / (1 + np.exp(-(X @ w + 0.5))), 1.0, -1.0)
+    objective = logistic(X, y, weights="balanced", l2=1e-3)
+    for method, settings in ALL.items():
+        answer = run(objective, ConnectedSet(grid(10, 10), 6), settings, 200)
+        x, support = best_point(answer)
+        assert np.array_equal(support, np.flatnonzero(w)), method
+        assert x[-1] != 0.0, method
+
+
+def test_a_zero_target_gives_zero_and_stops() -> None:
+    X, _, _ = planted(11, 8, 5, 40)
+    for settings in ALL.values():
+        answer = run(least_squares(X, np.zeros(40)), ConnectedSet(grid(8, 8), 5), settings, 60)
+        assert not answer.x.any()
+        assert answer.fixed

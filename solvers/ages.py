@@ -126,7 +126,7 @@ def _from_quantiles(bound: BoundProblem, losses: Array, first: float, last: floa
     """The ages from which on the shares `first` and `last` of the samples are in."""
     if not 0.0 <= first <= last <= 1.0:
         raise SolverError(Diagnostic("SPL506", f"quantiles({first:.6g}, {last:.6g}) need 0 <= first <= last <= 1"))
-    ordered = np.sort(losses)
+    ordered = np.sort(np.where(losses > 1e-12 * losses.max(initial=0.0), losses, 0.0))  # rounding is no loss
     n = len(ordered)
     ages = []
     for share in (first, last):
@@ -145,6 +145,8 @@ def _from_quantiles(bound: BoundProblem, losses: Array, first: float, last: floa
                 help=("give the ages in the loss's own units: `age lambda in [a, b]`",),
             )
         )
+    if lower == upper and first < last:  # all losses that count are equal: go on to where these have weight
+        upper = 2.0 * lower
     return lower, upper
 
 

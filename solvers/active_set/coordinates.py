@@ -75,6 +75,10 @@ class Coordinates:
         for block in blocks:
             self.touched[block.index] = True
             self._tabulate(block)
+        self.table: Array | None = None  # slopes by interval, when no piece bends
+        if not any(self._bends(block) for block in blocks):
+            slopes = [self.slope(self.inside(np.full(p, k)), np.minimum(k, self.count)) for k in range(width + 1)]
+            self.table = np.stack(slopes, axis=1)
         self.low = np.zeros((p, width))
         self.high = np.zeros((p, width))
         for kink in range(width):
@@ -86,6 +90,14 @@ class Coordinates:
         self.unit = np.where(np.isfinite(jump), jump, 1.0)
         self.smooth_border = self.unit <= 0.0
         self.unit = np.maximum(self.unit, 1e-300)
+
+    def _bends(self, block: CoordinateBlock) -> bool:
+        points = [np.full(len(block.index), value) for value in (-1.7, -0.4, 0.3, 1.1)]
+        return any(
+            np.any(block.call(block.kernel.curvature, np.full(len(block.index), piece), z))
+            for piece in range(block.kernel.n_pieces)
+            for z in points
+        )
 
     def _tabulate(self, block: CoordinateBlock) -> None:
         """The piece of each row in each interval of its coordinate: looked up at a point inside."""
@@ -141,6 +153,8 @@ class Coordinates:
 
     def slope(self, x: Array, interval: IntArray) -> Array:
         """The coordinate functions' slopes by the pieces of the given intervals (p,)."""
+        if self.table is not None:
+            return np.asarray(self.table[np.arange(self.p), interval])
         total = np.zeros(self.p)
         for block in self.blocks:
             piece = self._piece(block, interval)
@@ -150,6 +164,8 @@ class Coordinates:
 
     def curvature(self, x: Array, interval: IntArray) -> Array:
         """Their second derivatives (p,)."""
+        if self.table is not None:
+            return np.zeros(self.p)
         total = np.zeros(self.p)
         for block in self.blocks:
             piece = self._piece(block, interval)

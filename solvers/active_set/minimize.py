@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from spdsl.problem.functions import Array
+from spdsl.solvers.active_set.degenerate import untangle
 from spdsl.solvers.active_set.linear import BorderedFactor
 from spdsl.solvers.active_set.ray import Landing, first_minimum
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
@@ -63,6 +64,9 @@ def minimize(
     """
     start = labels.copy() if labels is not None else system.labels(x, age)
     point = system.point(age, x, start)
+    if labels is None and any(rows.held.size for rows in start.rows):
+        untangled = untangle(system, point, tolerance)
+        point, direction = system.point(age, x, untangled.labels), untangled.direction
     stalls = crawls = 0
     best = np.inf
     for iteration in range(max_iterations):
@@ -77,7 +81,7 @@ def minimize(
         settled = inner <= max(tolerance * scale, 0.05 * violation if factor.verdict == "definite" else 0.0)
         if settled and off <= 1e-9 and factor.verdict != "indefinite":
             if violation <= max(tolerance * scale, 1e-300):
-                return Minimum(evaluation, factor, max(inner, violation) / (scale or 1.0), iteration)
+                return Minimum(evaluation, factor, max(inner, violation) / scale, iteration)
             point = _released(system, point, worst)
             continue
         step, convex = (direction, False) if direction is not None else _direction(system, evaluation, factor)
@@ -85,7 +89,7 @@ def minimize(
         if not np.any(step):
             stalls += 1
             if stalls > 3:
-                return Minimum(evaluation, factor, max(inner, violation) / (scale or 1.0), iteration, "stalled")
+                return Minimum(evaluation, factor, max(inner, violation) / scale, iteration, "stalled")
             if violation > 0.0:
                 point = _released(system, point, worst)
             continue
@@ -96,7 +100,7 @@ def minimize(
                 if stalls > 4:
                     done = violation <= 1e-10 * scale
                     return Minimum(
-                        evaluation, factor, max(inner, violation) / (scale or 1.0), iteration, "" if done else "stalled"
+                        evaluation, factor, max(inner, violation) / scale, iteration, "" if done else "stalled"
                     )
             best = min(best, inner)
             point = system.point(age, moved.x, point.labels)
@@ -106,8 +110,12 @@ def minimize(
             return Minimum(evaluation, factor, np.inf, iteration, "unbounded")
         crawling = landing.step * _norm(step) <= 1e-15 * (_norm(point.x) + 1e-300)
         crawls = crawls + 1 if crawling else 0
-        if crawls > 20 + 2 * factor.f:
-            return Minimum(evaluation, factor, max(inner, violation) / (scale or 1.0), iteration, "stalled")
+        if crawls > 60:
+            return Minimum(evaluation, factor, max(inner, violation) / scale, iteration, "stalled")
+        if crawls >= 3 and crawls % 3 == 0:  # tied kinks: no single term to hold or let go leads on
+            untangled = untangle(system, point, tolerance)
+            point, direction = system.point(age, point.x, untangled.labels), untangled.direction
+            continue
         point = _moved(system, point, step, landing)
     evaluation, factor = with_multipliers(system, point)
     return Minimum(evaluation, factor, residual(system, evaluation), max_iterations, "limit")
@@ -117,7 +125,7 @@ def residual(system: System, evaluation: Evaluation) -> float:
     """The scaled KKT residual at a labelled point with its own multipliers."""
     violation, _ = violations(system, evaluation)
     inner = _norm(evaluation.gradient[evaluation.free])
-    return max(inner, violation) / (system.magnitude(evaluation) or 1.0)
+    return max(inner, violation) / (system.magnitude(evaluation))
 
 
 def violations(system: System, evaluation: Evaluation) -> tuple[float, tuple[int, int, int]]:
@@ -182,10 +190,10 @@ def _direction(system: System, evaluation: Evaluation, factor: BorderedFactor) -
     if factor.Z is not None:
         majorant = factor.Z.T @ majorant @ factor.Z
     size = float(np.trace(majorant)) / max(majorant.shape[0], 1)
-    majorant = 0.5 * (majorant + majorant.T) + np.eye(majorant.shape[0]) * (1e-8 * size or 1.0)
+    majorant = 0.5 * (majorant + majorant.T) + np.eye(majorant.shape[0]) * max(1e-8 * size, system.faint)
     values, vectors = eigh(factor.reduced, majorant)
     slopes = vectors.T @ factor.project(gradient)
-    noise = 1e-14 * system.magnitude(evaluation) * np.linalg.norm(vectors, axis=0)
+    noise = 1e-12 * system.magnitude(evaluation) * np.linalg.norm(vectors, axis=0)
     slopes[np.abs(slopes) <= noise] = 0.0  # else rounding would drive flat directions
     part = -slopes / np.maximum(np.abs(values), 1e-8)
     if values[0] < -1e-10 and not np.any(slopes):  # a saddle: leave along its steepest bend, largest entry positive

@@ -109,8 +109,8 @@ class RowBlock:
 
     def call(self, function: Any, piece: Any, z: Array) -> Array:
         """A function of the kernel at all rows."""
-        with np.errstate(all="ignore"):
-            return np.broadcast_to(np.asarray(function(piece, z, *self.theta), float), z.shape)
+        values = np.asarray(function(piece, z, *self.theta), float)
+        return values if values.shape == z.shape else np.broadcast_to(values, z.shape)
 
     @cached_property
     def size(self) -> Any:
@@ -180,23 +180,23 @@ class RowBlock:
         if held.size:
             u = u.copy()
             u[held] = self.borders[labels.kink[held], held]
-        loss = self.call(self.kernel.value, labels.piece, u)
-        slope = self.call(self.kernel.slope, labels.piece, u)
-        bend = self.call(self.kernel.curvature, labels.piece, u)
-        if self.weighting is None:
-            weight = np.ones(self.m)
-            gradient = self.factor * slope
-            curvature = self.factor * bend
-            by_age = np.zeros(self.m)
-            weight_by_age = by_age
-        else:
-            weight, by_loss, weight_by_age = self.weighting.evaluate(labels.band, loss, age)
-            gradient = self.factor * weight * slope
-            with np.errstate(all="ignore"):
-                curvature = self.factor * (weight * bend + by_loss * slope * slope)
-                by_age = self.factor * weight_by_age * slope
-            if not np.isfinite(curvature).all():  # v' is unbounded at a border (polynomial, t > 2)
-                curvature = np.nan_to_num(curvature, nan=0.0, posinf=1e150, neginf=-1e150)
+        with np.errstate(all="ignore"):
+            loss = self.call(self.kernel.value, labels.piece, u)
+            slope = self.call(self.kernel.slope, labels.piece, u)
+            bend = self.call(self.kernel.curvature, labels.piece, u)
+            if self.weighting is None:
+                weight = np.ones(self.m)
+                gradient = self.factor * slope
+                curvature = self.factor * bend
+                by_age = weight_by_age = np.zeros(self.m)
+            else:
+                weight, by_loss, weight_by_age = self.weighting.evaluate(labels.band, loss, age)
+                pull = self.factor * slope
+                gradient = weight * pull
+                curvature = self.factor * (weight * bend) + by_loss * slope * pull
+                by_age = weight_by_age * pull
+                if not np.isfinite(curvature).all():  # v' is unbounded at a border (polynomial, t > 2)
+                    curvature = np.nan_to_num(curvature, nan=0.0, posinf=1e150, neginf=-1e150)
         if held.size == 0:
             none = np.zeros(0)
             return RowValues(u, loss, slope, weight, gradient, curvature, by_age, held, none, none, none, none)
@@ -251,6 +251,27 @@ class RowBlock:
             rate[BAND_LOWER] = np.where(has_low, (change - moves[low] * dage) / age, 0.0)
             rate[BAND_UPPER] = np.where(has_high, (moves[high] * dage - change) / age, 0.0)
         return gap, rate
+
+    def gap_of(
+        self, labels: RowLabels, values: RowValues, side: int, row: int, s: float, age: float
+    ) -> tuple[float, float, float, float]:
+        """One gap, and its derivatives by u, by the multiplier and by the age: the same numbers as in `gaps`."""
+        sign = 1.0 if side in (LOWER, BAND_LOWER) else -1.0
+        if side in (BAND_LOWER, BAND_UPPER):
+            assert self.weighting is not None
+            borders, moves = self.weighting.borders(age)
+            border = int(labels.band[row]) - (1 if side == BAND_LOWER else 0)
+            by_u = 0.0 if labels.kink[row] >= 0 else float(values.slope[row])
+            gap = sign * (float(values.loss[row]) - float(borders[border])) / age
+            return gap, sign * by_u / age, 0.0, -sign * float(moves[border]) / age
+        if labels.kink[row] >= 0:
+            k = int(np.searchsorted(values.held, row))
+            bound, rate = (values.low, values.low_by_age) if side == LOWER else (values.high, values.high_by_age)
+            unit = float(self.unit(labels, values.held[k : k + 1])[0])
+            return sign * (s - float(bound[k])) / unit, 0.0, sign / unit, -sign * float(rate[k]) / unit
+        border = int(labels.piece[row]) - (1 if side == LOWER else 0)
+        gap = sign * (float(values.u[row]) - float(self.borders[border, row])) / self.scale
+        return gap, sign / self.scale, 0.0, 0.0
 
     def _held_gaps(
         self, labels: RowLabels, values: RowValues, s: Array, ds: Array, dage: float, gap: Array, rate: Array

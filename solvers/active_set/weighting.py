@@ -65,15 +65,14 @@ class SelfPacedWeights:
 
     def evaluate(self, band: IntArray, loss: Array, age: float) -> tuple[Array, Array, Array]:
         """v, dv/dl, dv/dage."""
-        with np.errstate(all="ignore"):
-            weight = self.kernel.weight(band, loss, age, *self.theta)
-            by_loss = self.kernel.dloss(band, loss, age, *self.theta)
-            by_age = self.kernel.dage(band, loss, age, *self.theta)
-        return (
-            np.broadcast_to(np.asarray(weight, float), loss.shape),
-            np.broadcast_to(np.asarray(by_loss, float), loss.shape),
-            np.broadcast_to(np.asarray(by_age, float), loss.shape),
-        )
+        weight = self.kernel.weight(band, loss, age, *self.theta)
+        by_loss = self.kernel.dloss(band, loss, age, *self.theta)
+        by_age = self.kernel.dage(band, loss, age, *self.theta)
+        return _like(weight, loss), _like(by_loss, loss), _like(by_age, loss)
+
+
+def _like(values: Array, loss: Array) -> Array:
+    return values if np.shape(values) == loss.shape else np.broadcast_to(np.asarray(values, float), loss.shape)
 
 
 class FixedWeights:

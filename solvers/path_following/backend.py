@@ -16,15 +16,14 @@ import numpy as np
 from spdsl.diagnostics import SpdslWarning
 from spdsl.problem import BoundProblem, Problem
 from spdsl.problem.functions import Array
-from spdsl.solution import CriticalPoint, History, Path, Solution, Status
+from spdsl.solution import History, Path, Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
-from spdsl.solvers.active_set.minimize import residual
 from spdsl.solvers.active_set.system import System
 from spdsl.solvers.ages import Ages, in_share, resolve_ages
 from spdsl.solvers.alternate_search.search import search
 from spdsl.solvers.alternate_search.start import check_start, first_fit
 from spdsl.solvers.path_following.branch import AgeBranch
-from spdsl.solvers.path_following.causes import describe
+from spdsl.solvers.path_following.record import Record, Recorder, critical_points, nodes_of_path
 from spdsl.solvers.path_following.tracker import BrokenPathError, Node, Tracker
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
 from spdsl.solvers.threads import small_systems
@@ -52,24 +51,21 @@ class PathOptions(CommonOptions):
 
 @dataclass(frozen=True)
 class PathState:
-    """A path so far: chunks of nodes, and why it can't go on, if it can't."""
+    """A path so far: its last node, chunks of records, and why it can't go on, if it can't."""
 
     system: System
     tracker: Tracker
     ages: Ages
-    chunks: tuple[tuple[Node, ...], ...]
+    recorder: Recorder
+    last: Node
+    chunks: tuple[tuple[Record, ...], ...]
     rounds: int
     broken: str = ""
 
     @property
-    def last(self) -> Node:
-        """The node reached."""
-        return self.chunks[-1][-1]
-
-    @property
-    def nodes(self) -> list[Node]:
-        """All nodes, ascending."""
-        return [node for chunk in self.chunks for node in chunk]
+    def records(self) -> list[Record]:
+        """All records, ascending."""
+        return [record for chunk in self.chunks for record in chunk]
 
 
 class PathFollowing(BackEnd[PathState]):
@@ -103,19 +99,19 @@ class PathFollowing(BackEnd[PathState]):
             ages = resolve_ages(problem, losses)
             found = search(system, ages.lower, x)
             tracker = Tracker(system)
-            if found.minimum.failure:
-                broken = f"alternate search found no minimum at the age {ages.lower:.6g}: {found.minimum.failure}"
-                node = tracker.start(found.minimum, 1.0)
-                return PathState(system, tracker, ages, ((node,),), found.rounds, broken)
             node = tracker.start(found.minimum, 0.05 * (ages.upper - ages.lower))
         if ages.message:
             warnings.warn(ages.message, SpdslWarning, stacklevel=2)
-        return PathState(system, tracker, ages, ((node,),), found.rounds)
+        recorder = Recorder(problem, system)
+        first, _ = recorder.add(None, node)
+        failure = found.minimum.failure
+        broken = f"alternate search found no minimum at the age {ages.lower:.6g} ({failure})" if failure else ""
+        return PathState(system, tracker, ages, recorder, node, ((first,),), found.rounds, broken)
 
     def step(self, problem: BoundProblem, options: PathOptions, state: PathState) -> PathState:
         """Nodes for about a tenth of a second."""
         began = time.monotonic()
-        chunk: list[Node] = []
+        chunk = list(state.chunks[-1])
         node = state.last
         broken = ""
         with small_systems(state.system.p):
@@ -125,9 +121,15 @@ class PathFollowing(BackEnd[PathState]):
                 except BrokenPathError as error:
                     broken = f"at the age {node.age:.8g} the path can't go on: {error}"
                     break
-                chunk.append(node)
-        chunks = (*state.chunks, tuple(chunk)) if chunk else state.chunks
-        return replace(state, chunks=chunks, broken=broken)
+                record, replaces = state.recorder.add(chunk[-1], node)
+                if replaces:
+                    chunk.pop()
+                chunk.append(record)
+        cut = len(chunk) - 1 if len(chunk) > 1 else 0  # the last record may still be joined by a tied event
+        chunks = (
+            (*state.chunks[:-1], tuple(chunk[:cut]), tuple(chunk[cut:])) if cut else (*state.chunks[:-1], tuple(chunk))
+        )
+        return replace(state, last=node, chunks=chunks, broken=broken)
 
     def done(self, problem: BoundProblem, options: PathOptions, state: PathState) -> Status | None:
         """At the upper age, or broken."""
@@ -148,35 +150,31 @@ class PathFollowing(BackEnd[PathState]):
 
     def finish(self, problem: BoundProblem, options: PathOptions, state: PathState, status: Status) -> Solution | Path:
         """The path, or at a fixed age the solution."""
-        system = state.system
-        nodes = state.nodes
-        residuals = np.array([residual(system, node.converged.evaluation) for node in nodes])
+        system, records = state.system, state.records
+        ages, points, residuals = nodes_of_path(records)
         status = _honest(status, residuals)
         message = "; ".join(text for text in (state.broken, state.ages.message) if text)
-        statistics = _statistics(state, nodes)
+        statistics = _statistics(state, records)
         if state.ages.is_fixed:
-            x = nodes[-1].point.x
             return Solution(
                 bound=problem,
-                x=x,
+                x=points[-1],
                 status=status,
-                objective=problem.objective(x, state.ages.lower),
+                objective=problem.objective(points[-1], state.ages.lower),
                 backend=self.name,
                 age=state.ages.lower,
                 message=message,
                 kkt_residual=float(residuals[-1]),
                 statistics=statistics,
             )
-        ages, points, errors = _both_sides_of_jumps(nodes, residuals)
-        branch = AgeBranch(problem, ages, points, lambda: critical_points(problem, system, nodes), system)
         return Path(
             bound=problem,
             ages=ages,
             nodes=points,
-            kkt_residuals=errors,
+            kkt_residuals=residuals,
             status=status,
             backend=self.name,
-            branch=branch,
+            branch=AgeBranch(problem, ages, points, lambda: critical_points(records), system),
             message=message,
             history=_history(problem, system, ages, points),
             statistics=statistics,
@@ -185,27 +183,6 @@ class PathFollowing(BackEnd[PathState]):
     def resume(self, problem: BoundProblem, path: Path) -> AgeBranch:
         """The branch of a loaded path; its critical points are stored with it."""
         return AgeBranch(problem, path.ages, path.nodes)
-
-
-def critical_points(problem: BoundProblem, system: System, nodes: list[Node]) -> tuple[CriticalPoint, ...]:
-    """Every turning point and jump of a list of nodes."""
-    found = []
-    for node in nodes:
-        if node.kind not in ("turning", "jump") or node.before is None or node.cause is None:
-            continue
-        cause = describe(problem, system, node.before, node.cause)
-        kind = "jump" if node.kind == "jump" else "turning"
-        found.append(
-            CriticalPoint(
-                age=node.age,
-                kind=kind,  # type: ignore[arg-type]
-                cause=cause.text,
-                samples=cause.samples,
-                coordinates=cause.coordinates,
-                change=node.change if kind == "jump" else 0.0,
-            )
-        )
-    return tuple(found)
 
 
 def _honest(status: Status, residuals: Array) -> Status:
@@ -218,32 +195,17 @@ def _honest(status: Status, residuals: Array) -> Status:
     return Status.SOLVED if worst <= 1e-8 else Status.STALLED
 
 
-def _both_sides_of_jumps(nodes: list[Node], residuals: Array) -> tuple[Array, Array, Array]:
-    ages: list[float] = []
-    points: list[Array] = []
-    errors: list[float] = []
-    for node, error in zip(nodes, residuals):
-        if node.kind == "jump" and node.left is not None:
-            ages.append(node.age)
-            points.append(node.left)
-            errors.append(errors[-1])
-        ages.append(node.age)
-        points.append(node.point.x)
-        errors.append(float(error))
-    return np.array(ages), np.array(points), np.array(errors)
-
-
 def _history(problem: BoundProblem, system: System, ages: Array, points: Array) -> History:
     shares = [in_share(problem, system.losses(x), age) for age, x in zip(ages, points)]
     nonzeros = [int(np.count_nonzero(x)) for x in points]
     return History({"age": ages, "in_share": np.array(shares, float), "nonzeros": np.array(nonzeros, float)})
 
 
-def _statistics(state: PathState, nodes: list[Node]) -> dict[str, float]:
+def _statistics(state: PathState, records: list[Record]) -> dict[str, float]:
     return {
-        "nodes": len(nodes),
-        "turning_points": sum(node.kind == "turning" for node in nodes),
-        "jumps": sum(node.kind == "jump" for node in nodes),
+        "nodes": len(records),
+        "turning_points": sum(record.kind == "turning" for record in records),
+        "jumps": sum(record.kind == "jump" for record in records),
         "newton_steps": state.tracker.newton_steps,
         "rejected_strides": state.tracker.rejections,
         "search_rounds": state.rounds,

@@ -16,7 +16,8 @@ from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint
 from spdsl.solvers.active_set.build import build
-from spdsl.solvers.active_set.minimize import Minimum, minimize, residual, violations
+from spdsl.solvers.active_set.degenerate import untangle
+from spdsl.solvers.active_set.minimize import Minimum, minimize, residual, violations, with_multipliers
 from spdsl.solvers.active_set.system import Labels, System
 from spdsl.solvers.path_following.corrector import Converged, correct
 from spdsl.solvers.path_following.tracker import BrokenPathError, Tracker
@@ -90,7 +91,7 @@ class AgeBranch:
         x = (1.0 - share) * self.nodes[k] + share * self.nodes[k + 1]
         labels = self._labels(k, x, age)
         point = system.point(age, x, labels)
-        scale = system.magnitude(system.evaluate(point)) or 1.0
+        scale = system.magnitude(system.evaluate(point))
         for _ in range(4):
             converged = correct(system, point, scale)
             if converged is None or converged.factor.verdict == "indefinite":
@@ -98,9 +99,19 @@ class AgeBranch:
             fresh = system.relabel(converged.point.labels, converged.point.x, age)
             if _same(fresh, converged.point.labels):
                 worst, _ = violations(system, converged.evaluation)
-                return converged if worst <= 1e-10 * scale else None
+                return converged if worst <= 1e-10 * scale else self._proven(converged)
             point = replace(converged.point, labels=fresh)
         return None
+
+    def _proven(self, converged: Converged) -> Converged | None:
+        """The same point with other multipliers that prove it a minimum, where more terms touch than can be held."""
+        system, point = self.system, converged.point
+        found = untangle(system, point, 1e-10)
+        if found.direction is not None:
+            return None
+        evaluation, factor = with_multipliers(system, system.point(point.age, point.x, found.labels))
+        worst, _ = violations(system, evaluation)
+        return Converged(evaluation, factor, 0) if worst <= 1e-10 * system.magnitude(evaluation) else None
 
     def _followed(self, k: int, age: float) -> Converged | Minimum:
         """The stretch from node k tracked anew."""

@@ -87,12 +87,13 @@ def corrected_event(
         direction = tangent(system, evaluation, factor)
         step, change = factor.solve(-evaluation.gradient[evaluation.free], system.off_kink(evaluation))
         dx, ds = system.spread(evaluation, step, change)
-        gaps, rates = system.gaps(evaluation, dx, ds, 0.0)
-        _, along = system.gaps(evaluation, direction.dx, direction.ds, 1.0)
-        if along[index] == 0.0:
+        gap, (change_of_gap, along) = system.gap_of(
+            index, evaluation, [(dx, ds, 0.0), (direction.dx, direction.ds, 1.0)]
+        )
+        if along == 0.0:
             return None
-        dage = -(gaps[index] + rates[index]) / along[index]
-        error = max(error, abs(gaps[index]))
+        dage = -(gap + change_of_gap) / along
+        error = max(error, abs(gap))
         if iteration and (
             (error <= _EXACT and abs(dage) <= 1e-13 * point.age) or (error <= _GOOD and error > 0.1 * last)
         ):

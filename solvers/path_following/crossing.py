@@ -16,9 +16,9 @@ from spdsl.solvers.active_set.linear import BorderedFactor
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 from spdsl.solvers.path_following.corrector import Converged, Tangent, tangent
 
-__all__ = ["Crossed", "cross", "due", "flipped"]
+__all__ = ["STEADY", "Crossed", "cross", "due", "flipped"]
 
-_STEADY = 1e-9  # rates (gap units per doubling of the age) below this are zero
+STEADY = 1e-9  # rates (gap units per doubling of the age) below this are zero
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Crossed:
 
 def due(gaps: Array, rates: Array, age: float, noise: float) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Gaps that are zero and closing."""
-    return np.flatnonzero((gaps <= noise) & (rates < -_STEADY / age))
+    return np.flatnonzero((gaps <= noise) & (rates < -STEADY / age))
 
 
 def cross(system: System, converged: Converged, ready: list[int], noise: float) -> Crossed | Labels:

@@ -37,7 +37,7 @@ def find_fold(
     system: System, converged: Converged, out: Tangent, distance: float, noise: float, farthest: float
 ) -> Fold | None:
     """The fold ahead, about `distance` away in age; None when there is none in reach, or a label changes before it."""
-    scale = system.magnitude(converged.evaluation) or 1.0
+    scale = system.magnitude(converged.evaluation)
     A = system.blocks[0].A
     speed = float(np.linalg.norm(np.asarray(A @ out.dx)))
     if speed == 0.0:
@@ -96,9 +96,7 @@ def _moved(arc: _Arc, length: float, direction: Array, start: float) -> Point:
     )
 
 
-def _arc(
-    system: System, point: Point, direction: Array, length: float, start: float, scale: float
-) -> _Arc | None:
+def _arc(system: System, point: Point, direction: Array, length: float, start: float, scale: float) -> _Arc | None:
     """Newton for the KKT conditions with direction'x = start + length; unknowns x, multipliers and the age."""
     last = np.inf
     for iteration in range(12):

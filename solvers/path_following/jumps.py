@@ -15,8 +15,8 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.minimize import Minimum, minimize
 from spdsl.solvers.active_set.system import Labels, System
 from spdsl.solvers.active_set.weighting import IntArray
-from spdsl.solvers.path_following.folds import Fold
 from spdsl.solvers.path_following.corrector import Converged, correct
+from spdsl.solvers.path_following.folds import Fold
 
 __all__ = ["land_after_event", "land_after_fold"]
 
@@ -62,7 +62,7 @@ def _way_out(system: System, converged: Converged, labels: Labels) -> Array | No
     if factor.Z is not None:
         majorant = factor.Z.T @ majorant @ factor.Z
     majorant = 0.5 * (majorant + majorant.T)
-    majorant += np.eye(majorant.shape[0]) * (1e-10 * float(np.trace(majorant)) or 1.0)
+    majorant += np.eye(majorant.shape[0]) * max(1e-10 * float(np.trace(majorant)), system.faint)
     values, vectors = eigh(factor.reduced, majorant)
     if values[0] >= -1e-12:
         return None
@@ -113,7 +113,7 @@ def _just_beyond(system: System, converged: Converged) -> Minimum:
 
 def _polished(system: System, minimum: Minimum, age: float) -> Minimum:
     """The same minimum to rounding, at the age of the jump."""
-    scale = system.magnitude(minimum.evaluation) or 1.0
+    scale = system.magnitude(minimum.evaluation)
     converged = correct(system, replace(minimum.point, age=age), scale, 8)
     if converged is None:
         return minimum

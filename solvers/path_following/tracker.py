@@ -20,7 +20,7 @@ from spdsl.solvers.active_set.minimize import Minimum
 from spdsl.solvers.active_set.system import Labels, Point, System
 from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, corrected_event, tangent
-from spdsl.solvers.path_following.crossing import Crossed, cross, due
+from spdsl.solvers.path_following.crossing import STEADY, Crossed, cross, due
 from spdsl.solvers.path_following.floor import stays_convex
 from spdsl.solvers.path_following.folds import find_fold
 from spdsl.solvers.path_following.hermite import Crossing, earliest_crossing
@@ -70,6 +70,14 @@ class Node:
     left: Array | None = None
     to_fold: float = np.inf
 
+    def gaps(self, system: System) -> tuple[Array, Array]:
+        """All gaps and their rates along the way out; kept after the first call."""
+        kept: tuple[Array, Array] | None = self.__dict__.get("_gaps")
+        if kept is None:
+            kept = system.gaps(self.converged.evaluation, self.out.dx, self.out.ds, 1.0)
+            self.__dict__["_gaps"] = kept
+        return kept
+
     @property
     def point(self) -> Point:
         """The labelled point."""
@@ -107,12 +115,13 @@ class Tracker:
         BrokenPathError
             When no minimum is found after a jump.
         """
-        gaps, rates = self.system.gaps(node.converged.evaluation, node.out.dx, node.out.ds, 1.0)
+        gaps, rates = node.gaps(self.system)
         ready = due(gaps, rates, node.age, NOISE)
         if ready.size:
             return self._through(node, node.converged, node.out, ready, at_node=True)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            remaining = np.where(rates < 0.0, np.maximum(gaps, 0.0) / -rates, np.inf)
+            closing = rates < -STEADY / node.age
+            remaining = np.where(closing, np.maximum(gaps, 0.0) / -rates, np.inf)
         index = int(np.argmin(remaining))
         first = float(remaining[index])
         room = upper - node.age
@@ -132,7 +141,7 @@ class Tracker:
 
     def _stride(self, node: Node, h: float, upper: float) -> Node:
         """A stride without an event, or the first event that turns up within it."""
-        scale = self.system.magnitude(node.converged.evaluation) or 1.0
+        scale = self.system.magnitude(node.converged.evaluation)
         tried = h
         if upper - node.age <= 10.0 * _SMALLEST * node.age:  # the end is here, to rounding
             point = replace(node.point, age=upper)
@@ -149,7 +158,7 @@ class Tracker:
                 continue
             self.newton_steps += converged.iterations
             arrived = self._tangent(converged)
-            crossing = self._check(node, converged, arrived, -1)
+            crossing, _ = self._check(node, converged, arrived, -1)
             if crossing is None or crossing.index == -2:
                 h = self._halved(h)
                 continue
@@ -178,29 +187,33 @@ class Tracker:
         self.rejections += 1
         return 0.5 * h
 
-    def _check(self, node: Node, converged: Converged, arrived: Tangent, arriving: int) -> Crossing | None:
-        """Is the curve from the node to a new point one smooth stretch? None: too bent, or a fold may hide in it."""
+    def _check(
+        self, node: Node, converged: Converged, arrived: Tangent, arriving: int
+    ) -> tuple[Crossing | None, tuple[Array, Array]]:
+        """Is the curve from the node to a new point one smooth stretch? None: too bent, or a fold may hide in it.
+
+        Also the gaps and rates at its end.
+        """
         system = self.system
         h = converged.point.age - node.age
+        end = system.gaps(converged.evaluation, arrived.dx, arrived.ds, 1.0)
         if h <= 0.0:
-            return Crossing(-1)
+            return Crossing(-1), end
         if converged.factor.verdict == "indefinite" or not _alike(system, node.out.dx, arrived.dx, h):
-            return None
-        gap0, rate0 = system.gaps(node.converged.evaluation, node.out.dx, node.out.ds, 1.0)
-        gap1, rate1 = system.gaps(converged.evaluation, arrived.dx, arrived.ds, 1.0)
-        gap1, rate1 = _same_units(system, node, converged, gap1, rate1)
-        crossing = earliest_crossing(gap0, rate0, gap1, rate1, h, NOISE, arriving)
+            return None, end
+        gap1, rate1 = _same_units(system, node, converged, *end)
+        crossing = earliest_crossing(*node.gaps(system), gap1, rate1, h, NOISE, arriving)
         if crossing.index >= 0:
-            return crossing
+            return crossing, end
         if not stays_convex(system, node.converged.evaluation, converged.evaluation, node.out, arrived):
-            return None
-        return crossing
+            return None, end
+        return crossing, end
 
     # -- events ------------------------------------------------------------------------------------------------------
 
     def _event(self, node: Node, index: int, dt: float, room: float) -> Node | None:
         """The node at the first event, starting from a guess which gap closes and when; None when the guess fails."""
-        scale = self.system.magnitude(node.converged.evaluation) or 1.0
+        scale = self.system.magnitude(node.converged.evaluation)
         for _ in range(8):
             result = corrected_event(self.system, _predicted(node, dt), index, scale)
             if result is None:
@@ -212,19 +225,15 @@ class Tracker:
                 return None
             if passed < -1e-9 * node.age:
                 return None
-            crossing = self._check(node, converged, arrived, index)
+            crossing, end = self._check(node, converged, arrived, index)
             if crossing is None or crossing.index == -2:
                 return None
             if crossing.index == -1:
-                ready = self._ready(converged, arrived, index)
+                ready = due(*end, converged.point.age, 10.0 * NOISE)
+                ready = ready if index in ready else np.append(ready, index)
                 return self._through(node, converged, arrived, ready, at_node=False)
             index, dt = crossing.index, crossing.at * passed
         return None
-
-    def _ready(self, converged: Converged, arrived: Tangent, index: int) -> IntArray:
-        gaps, rates = self.system.gaps(converged.evaluation, arrived.dx, arrived.ds, 1.0)
-        ready = due(gaps, rates, converged.point.age, 10.0 * NOISE)
-        return ready if index in ready else np.append(ready, index)
 
     def _through(self, node: Node, converged: Converged, arrived: Tangent, ready: IntArray, at_node: bool) -> Node:
         """Carry the rows whose gaps closed over their borders: a turning point, or a jump."""

@@ -41,7 +41,7 @@ class GeneratedPieceKernel:
     def breaks(self, *theta: Any) -> tuple[Any, ...]:
         """The borders, ascending."""
         with np.errstate(all="ignore"):
-            return tuple(self._breaks(*theta))
+            return tuple(self._breaks(*_numbers(theta)))
 
     def piece(self, z: Array, *theta: Any) -> np.ndarray[Any, np.dtype[np.int8]]:
         """Labels of the pieces that hold `z`; at a border that of the right-hand piece."""
@@ -91,7 +91,7 @@ class GeneratedWeightKernel:
     def breaks(self, age: float, *theta: float) -> tuple[float, ...]:
         """The loss thresholds, ascending."""
         with np.errstate(all="ignore"):
-            return tuple(float(border) for border in self._breaks(np.float64(age), *theta))
+            return tuple(float(border) for border in self._breaks(*_numbers((age, *theta))))
 
     def piece(self, loss: Array, age: float, *theta: float) -> np.ndarray[Any, np.dtype[np.int8]]:
         """Labels of the pieces that hold `loss`; at a border that of the larger losses.
@@ -105,20 +105,20 @@ class GeneratedWeightKernel:
 
     def weight(self, piece: Labels, loss: Array, age: float, *theta: float) -> Array:
         """v* by the pieces `piece`."""
-        return _by_label(self._weights, piece, loss, (np.float64(age), *theta))
+        return _by_label(self._weights, piece, loss, (age, *theta))
 
     def dloss(self, piece: Labels, loss: Array, age: float, *theta: float) -> Array:
         """Derivative by the loss."""
-        return _by_label(self._by_loss, piece, loss, (np.float64(age), *theta))
+        return _by_label(self._by_loss, piece, loss, (age, *theta))
 
     def dage(self, piece: Labels, loss: Array, age: float, *theta: float) -> Array:
         """Derivative by the age."""
-        return _by_label(self._by_age, piece, loss, (np.float64(age), *theta))
+        return _by_label(self._by_age, piece, loss, (age, *theta))
 
     def regularizer(self, weight: Array, age: float, *theta: float) -> Array:
         """f(v, lambda)."""
         with np.errstate(all="ignore"):
-            found = self._regularizer(np.asarray(weight, float), np.float64(age), *theta)
+            found = self._regularizer(np.asarray(weight, float), *_numbers((age, *theta)))
         return _filled(found, np.shape(weight))
 
     def compiled(self) -> Any:
@@ -131,6 +131,7 @@ class GeneratedWeightKernel:
 def _by_label(functions: Sequence[Any], piece: Labels, z: Any, theta: tuple[Any, ...]) -> Array:
     """Each element by the function that its label names; a label that no element has costs nothing."""
     z = np.asarray(z, float)
+    theta = _numbers(theta)
     with np.errstate(all="ignore"):  # a selection function may leave its domain outside its own piece
         if np.ndim(piece) == 0:
             return _filled(functions[int(piece)](z, *theta), z.shape)
@@ -143,6 +144,11 @@ def _by_label(functions: Sequence[Any], piece: Labels, z: Any, theta: tuple[Any,
                 own = tuple(value[mine] if np.ndim(value) else value for value in theta)
                 result[mine] = function(z[mine], *own)
         return result
+
+
+def _numbers(theta: tuple[Any, ...]) -> tuple[Any, ...]:
+    """NumPy numbers: where a Python float raises OverflowError they give inf."""
+    return tuple(np.float64(value) if np.ndim(value) == 0 else value for value in theta)
 
 
 def _filled(value: Any, shape: tuple[int, ...]) -> Array:

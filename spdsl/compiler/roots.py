@@ -94,7 +94,7 @@ def invert(expression: Symbolic, z: Symbolic, target: Symbolic) -> list[Symbolic
         elif left.is_Pow and left.exp.has(z):
             pending.append((holder, sympy.log(right) / sympy.log(left.base)))
         elif left.is_Pow:
-            root = sympy.powdenest(sympy.factor(right) ** (1 / left.exp), force=False)
+            root = sympy.powdenest(right ** (1 / left.exp), force=False)
             pending.append((holder, root))
             if left.exp.is_Integer and left.exp % 2 == 0:
                 pending.append((holder, -root))

@@ -65,7 +65,9 @@ class Scope:
 
             def made(z: Any, values: Mapping[str, Any], compiled: Any = compiled) -> Any:
                 with np.errstate(all="ignore"):
-                    return compiled(*(np.asarray(z, float) if n == self.argument else values[n] for n in order))
+                    return compiled(
+                        *(np.asarray(z, float) if n == self.argument else np.float64(values[n]) for n in order)
+                    )
 
             self.cache[expression] = made
         return made

@@ -33,7 +33,8 @@ from spdsl.problem.self_paced import WeightPiece
 
 __all__ = ["derive_weights"]
 
-TINY = 1e-300  # stands for 0+
+PRECISE = 1e-9  # relative errors below do not count against a spelling
+NEAR_ZERO = (1e-100, 1e-200, 1e-300)  # stand for 0+
 
 
 @dataclass(frozen=True)
@@ -221,11 +222,8 @@ def _exit(piece: SmoothPiece, scope: Scope, samples: Sequence[dict[str, float]])
     assert border is not None
     if border.at != 0:
         return shortest(-piece.slope.subs(scope.symbol, border.at))
-    numbers = [-scope.number(piece.slope, TINY, values) for values in samples]
-    if any(not np.isfinite(number) or number > 100 for number in numbers) and not all(
-        np.isclose(number, -scope.number(piece.slope, 1e-100, values), rtol=1e-3)
-        for number, values in zip(numbers, samples)
-    ):
+    places = [[-scope.number(piece.slope, v, values) for v in NEAR_ZERO] for values in samples]
+    if any(_grows_without_end(*found) for found in places):
         return None
     for spelling in (piece.slope, *spellings(piece.slope)):
         at_zero = spelling.replace(
@@ -235,9 +233,15 @@ def _exit(piece: SmoothPiece, scope: Scope, samples: Sequence[dict[str, float]])
         if at_zero.has(sympy.zoo, sympy.oo, sympy.nan):
             continue
         at_zero = shortest(-at_zero)
-        if all(np.isclose(scope.number(at_zero, 0.0, values), n, rtol=1e-6) for n, values in zip(numbers, samples)):
+        exits = [scope.number(at_zero, 0.0, values) for values in samples]
+        if all(abs(exit_loss - c) <= 1e-6 * abs(c) + 10 * abs(c - b) for exit_loss, (_, b, c) in zip(exits, places)):
             return at_zero
     raise DerivationError(f"the limit of -f' at {scope.argument} = 0 has no formula that could be found")
+
+
+def _grows_without_end(a: float, b: float, c: float) -> bool:
+    """Do values at `NEAR_ZERO` diverge? Those of a logarithm grow by equal steps, those of a limit by falling ones."""
+    return not np.isfinite(c) or (c - b > 0.9 * (b - a) and c - b > 1e-9 * abs(c))
 
 
 # --- formulas -------------------------------------------------------------------------------------------------------
@@ -254,7 +258,7 @@ def _row(
         return row, WeightPiece(stretch.name, lower, upper, *(formula(item) for item in row))
     closed = closed_form(stretch.piece, l, scope, samples)
     if closed is not None:
-        row = (closed, shortest(derivative(closed, l)), shortest(derivative(closed, lam)))
+        row = _row_of(closed, stretch.piece, l, lam, scope, samples)
         return row, WeightPiece(stretch.name, lower, upper, *(formula(item) for item in row))
     piece = stretch.piece
     mixed = shortest(derivative(piece.slope, lam))
@@ -273,12 +277,48 @@ def closed_form(piece: SmoothPiece, l: Symbolic, scope: Scope, samples: Sequence
             if candidate in tried:
                 continue
             tried.append(candidate)
-            best = shortest(candidate)
-            if _solves(best, piece, scope, samples):
-                return best
             if _solves(candidate, piece, scope, samples):
                 return candidate
     return None
+
+
+def _row_of(
+    closed: Symbolic, piece: SmoothPiece, l: Symbolic, lam: Symbolic, scope: Scope, samples: Sequence[dict[str, float]]
+) -> tuple[Symbolic, Symbolic, Symbolic]:
+    """v* and its derivatives, each in the shortest of its precise spellings: (1 - l/lambda)^50, not its expansion.
+
+    The truth to compare with is known from v: l = -f'(v), dv*/dl = -1/f''(v), dv*/dlambda = -f'_lambda(v)/f''(v).
+    """
+    low, high = piece.segment.ends
+    v = low + (high - low) * np.linspace(0.02, 1.0, 9)
+    mixed = derivative(piece.slope, lam)
+    inner = Scope("l", scope.quantities, positive=True)
+    formulas = (closed, derivative(closed, l), derivative(closed, lam))
+    candidates = [list(spellings(item)) for item in formulas]
+    errors = [[0.0] * len(item) for item in candidates]
+    for values in samples[:4]:
+        for scale in (1.0, 1e-30, 1e-100, 1e30):  # the smallest and the largest ages too
+            aged = {**values, lam.name: values[lam.name] * scale}
+            losses, curvature, by_age = (
+                np.broadcast_to(scope.function(item)(v, aged), v.shape)
+                for item in (-piece.slope, piece.curvature, mixed)
+            )
+            with np.errstate(all="ignore"):
+                truths = (v, -1 / curvature, -by_age / curvature)
+            for which, truth in enumerate(truths):
+                if not (np.isfinite(truth).all() and np.isfinite(losses).all() and (losses >= 0).all()):
+                    continue
+                for number, candidate in enumerate(candidates[which]):
+                    found = np.broadcast_to(inner.function(candidate)(losses, aged), v.shape)
+                    size = np.maximum(np.abs(truth), 1e-300)
+                    with np.errstate(all="ignore"):
+                        error = float(np.max(np.nan_to_num(np.abs(found - truth) / size, nan=np.inf)))
+                    errors[which][number] = max(errors[which][number], error)
+    best = [
+        min(zip(wrong, item), key=lambda pair: (max(pair[0], PRECISE), pair[1].count_ops()))[1]
+        for wrong, item in zip(errors, candidates)
+    ]
+    return best[0], best[1], best[2]
 
 
 def _solves(candidate: Symbolic, piece: SmoothPiece, scope: Scope, samples: Sequence[dict[str, float]]) -> bool:

@@ -18,6 +18,8 @@ USER = {
     "blend": ("kappa**2 / (v + kappa/lam)", ("kappa",)),
     "without closed form": ("lam*(v**2/4 + v**7/14 - v)", ()),
     "entropy and square": ("lam*(v*log(v) - 2*v + v**2/2)", ()),
+    "small entropy": ("lam*(v*log(v) - v)/1000", ()),
+    "nearly linear": ("lam*(v**1.02/1.02 - v)", ()),
     "half a huber": ("lam*(huber(v, 0.4) - v)", ()),
     "piecewise": ("lam*(piecewise(v**2/2, v <= 0.5, v**2 - v/2 + 1/8) - 1.5*v)", ()),
     "kinked": ("lam*(max(v/2, v - 0.25) - 1.5*v + v**2/4)", ()),
@@ -47,7 +49,7 @@ def brute_force(body, loss: float, values: dict[str, float]) -> tuple[float, flo
         with np.errstate(all="ignore"):
             return v * loss + np.asarray(evaluate(body, {**values, "v": np.asarray(v, float)}), float)
 
-    grid = np.concatenate([np.geomspace(1e-12, 1e-3, 200), np.linspace(1e-3, 1.0, 2001)])
+    grid = np.unique(np.concatenate([np.geomspace(1e-12, 1e-3, 200), np.linspace(1e-3, 1.0, 2001)]))
     heights = objective(grid)
     best = int(np.nanargmin(heights))
     ends = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]

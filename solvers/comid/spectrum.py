@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from spdsl.problem.functions import Array
-from spdsl.solvers.comid.divergences import Divergence, Penalty, SquaredFrobenius
+from spdsl.solvers.comid.divergences import Divergence, Penalty, SquaredFrobenius, unbounded_step
 from spdsl.solvers.comid.quadrature import DenseDual
 from spdsl.solvers.comid.representation import Block, Representation, decrease
 
@@ -59,8 +59,10 @@ class Spectrum:
         return np.asarray(m[-1] * np.einsum("ij,ij->i", U, U) + (P * P) @ (m[:-1] - m[-1]))
 
     def step(self, U: Array, weights: Array, penalty: Penalty) -> Representation:
-        if self.kind == _CLIP and len(U) == 1 and penalty.is_shift:
-            return self._clip_step(U, weights, penalty)
+        if len(U) == 1 and penalty.is_shift and self.kind >= 0:
+            if self.kind == _CLIP:
+                return self._clip_step(U, weights, penalty)
+            return self._shift_step(U, weights, penalty)
         theta, _, counts = self.spectrum()
         V, level = self.V, float(theta[-1])
         if self.divergence.clips and level == 0.0:
@@ -92,13 +94,27 @@ class Spectrum:
         V, theta, level = clip_step(self.V, self.theta, self.level, self.tau, U[0], float(weights[0]), penalty.trace)
         return self._after(V, theta, float(level), U, weights, penalty)
 
+    def _shift_step(self, U: Array, weights: Array, penalty: Penalty) -> Representation:
+        """The usual step under a divergence that never clips: the shrink stays lazy."""
+        from spdsl.solvers.comid.rank_one import add_rank_one
+
+        tau = self.tau + penalty.trace
+        theta, V = add_rank_one(self.V, self.theta, self.level, U[0], float(weights[0]))
+        full = len(theta) == self.dimension
+        largest = np.array([float(theta.max(initial=-np.inf if full else self.level)) - tau])
+        if not self.divergence.bounded(largest):
+            raise unbounded_step(self.divergence.name, float(largest[0]))
+        self.divergence.primal(largest, np.ones(1))  # raises when it leaves floating point
+        level = float(theta.min()) if full else self.level  # a level that nothing has must not be asked for
+        return self._after(V, theta, level, U, weights, penalty, tau)
+
     def _after(
-        self, V: Array, theta: Array, level: float, U: Array, weights: Array, penalty: Penalty
+        self, V: Array, theta: Array, level: float, U: Array, weights: Array, penalty: Penalty, tau: float = 0.0
     ) -> Representation:
         steps = self.steps + 1
         if steps % _POLISH_EVERY == 0:
             V = 1.5 * V - 0.5 * (V @ V.T) @ V
-        self.V, self.theta, self.level, self.tau, self.steps = V, theta, level, 0.0, steps
+        self.V, self.theta, self.level, self.tau, self.steps = V, theta, level, tau, steps
         return self._lighter(U, weights, penalty)
 
     def _lighter(self, U: Array, weights: Array, penalty: Penalty) -> Representation:
@@ -150,7 +166,8 @@ class Spectrum:
 
 
 def _dual_limit(d: int) -> int:
-    return max(d // 6, 24)
+    """Rows from which M by quadrature is cheaper than turning its eigenvectors."""
+    return max(d // 6, 100)
 
 
 def _rotate(V: Array, theta: Array, level: float, U: Array, weights: Array) -> tuple[Array, Array]:

@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint format bench bench-path bench-graph bench-online bench-metric coverage dist clean
+.PHONY: help demo test lint format bench-online bench-metric coverage dist clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,6 +36,12 @@ lint: $(READY)  ## ruff, mypy (strict) and the import contracts
 format: $(READY)  ## write the one layout of the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench-online: $(READY)  ## dual averaging against SGDClassifier and Vowpal Wabbit
+	$(BIN)/python examples/dual_averaging/bench_online.py
+
+bench-metric: $(READY)  ## COMID's steps against full eigendecompositions
+	$(BIN)/python examples/metric/bench_metric.py
 
 coverage: $(READY)  ## line and branch coverage of spdsl/ and solvers/
 	$(BIN)/coverage run -m pytest

@@ -74,7 +74,7 @@ def main() -> None:
         print(f"{ages[step]:15.8f} {ages[step + 1]:16.8f}  {lengths[step]:8.5f}  {ours}")
     apart = [np.abs(path(age)["w"] - w).max() for age, w in zip(ages[::10], fits[::10])]
     print(
-        f"distance of path and reference over {len(apart)} ages: {max(apart):.1e} at most, median {np.median(apart):.1e}"
+        f"path and reference apart over {len(apart)} ages: {max(apart):.1e} at most, median {np.median(apart):.1e}"
     )
 
 

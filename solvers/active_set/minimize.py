@@ -21,7 +21,7 @@ from spdsl.solvers.active_set.linear import BorderedFactor
 from spdsl.solvers.active_set.ray import Landing, first_minimum
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 
-__all__ = ["Minimum", "minimize", "residual", "violations", "with_multipliers"]
+__all__ = ["Minimum", "minimize", "released", "residual", "violations", "with_multipliers"]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def minimize(
         if settled and off <= 1e-9 and factor.verdict != "indefinite":
             if violation <= max(tolerance * scale, 1e-300):
                 return Minimum(evaluation, factor, max(inner, violation) / scale, iteration)
-            point = _released(system, point, worst)
+            point = released(system, point, worst)
             continue
         step, convex = (direction, False) if direction is not None else _direction(system, evaluation, factor)
         direction = None
@@ -91,7 +91,7 @@ def minimize(
             if stalls > 3:
                 return Minimum(evaluation, factor, max(inner, violation) / scale, iteration, "stalled")
             if violation > 0.0:
-                point = _released(system, point, worst)
+                point = released(system, point, worst)
             continue
         if convex and _quiet(system, evaluation, step, inner, scale):
             moved = replace(point, x=point.x + step)
@@ -212,7 +212,7 @@ def _quiet(system: System, evaluation: Evaluation, step: Array, inner: float, sc
     return bool(np.all((gaps + rates)[inside] > 0.0))
 
 
-def _released(system: System, point: Point, where: tuple[int, int, int]) -> Point:
+def released(system: System, point: Point, where: tuple[int, int, int]) -> Point:
     """The point with one held term let go on the side that its multiplier points to."""
     labels = point.labels.copy()
     number, side, row = where

@@ -14,7 +14,7 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.system import Point, System
 
-__all__ = ["Landing", "first_minimum"]
+__all__ = ["Landing", "first_kink", "first_minimum"]
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,14 @@ def first_minimum(system: System, point: Point, direction: Array, reach: float, 
         else:
             after = in_front
     return Landing(_root(ray.slope, before, after))
+
+
+def first_kink(system: System, point: Point, direction: Array) -> Landing | None:
+    """The first kink on the way along a direction, at a positive step; None when there is none."""
+    ray = Ray(system, point, direction)
+    steps, names = ray.kinks()
+    ahead = np.flatnonzero(steps > ray.tie)
+    return Landing(float(steps[ahead[0]]), names[ahead[0]]) if ahead.size else None
 
 
 def _clusters(steps: Array, tie: float) -> list[range]:

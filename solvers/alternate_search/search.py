@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spdsl.problem.functions import Array
+from spdsl.solvers.active_set.flow import flow_down
 from spdsl.solvers.active_set.minimize import Minimum, minimize
 from spdsl.solvers.active_set.system import Labels, System
 from spdsl.solvers.active_set.weighting import FixedWeights
@@ -71,4 +72,4 @@ def search(
 def polish(system: System, age: float, x: Array, labels: Labels | None) -> Minimum:
     """The local minimum of G at which alternate search is about to arrive."""
     start = None if labels is None else system.relabel(labels, x, age)
-    return minimize(system, age, x, start)
+    return flow_down(system, age, x, start)

@@ -12,7 +12,8 @@ import numpy as np
 from scipy.linalg import eigh
 
 from spdsl.problem.functions import Array
-from spdsl.solvers.active_set.minimize import Minimum, minimize
+from spdsl.solvers.active_set.flow import flow_down
+from spdsl.solvers.active_set.minimize import Minimum
 from spdsl.solvers.active_set.system import Labels, System
 from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Converged, correct
@@ -32,14 +33,14 @@ def land_after_event(system: System, converged: Converged, labels: Labels) -> Mi
     direction = _way_out(system, converged, labels)
     if direction is None:
         return _just_beyond(system, converged)
-    minimum = minimize(system, point.age, point.x, labels, direction)
-    return _polished(system, minimum, point.age)
+    minimum = flow_down(system, point.age, point.x, labels, direction)
+    return minimum if minimum.failure else _polished(system, minimum, point.age)
 
 
 def land_after_fold(system: System, fold: Fold) -> Minimum:
     """The minimum beyond a smooth fold: on along the direction in which the path runs through it."""
     point = fold.converged.point
-    minimum = minimize(system, point.age, point.x, point.labels, _sized(system, fold.direction))
+    minimum = flow_down(system, point.age, point.x, point.labels, _sized(system, fold.direction))
     return minimum if minimum.failure else _polished(system, minimum, point.age)
 
 
@@ -98,16 +99,16 @@ def _changed(system: System, before: Labels, after: Labels) -> IntArray:
 
 
 def _sized(system: System, direction: Array) -> Array:
-    """A direction long enough to leave rounding behind: a thousandth of the loss's scale."""
+    """A displacement that leaves rounding behind and is small otherwise: 1e-6 of the loss's scale."""
     size = float(np.abs(np.asarray(system.blocks[0].A @ direction)).max(initial=0.0)) / system.blocks[0].scale
-    return np.asarray(direction * (1e-3 / max(size, 1e-300)))
+    return np.asarray(direction * (1e-6 / max(size, 1e-300)))
 
 
 def _just_beyond(system: System, converged: Converged) -> Minimum:
     """Descend a little beyond the age, where the branch is gone, then return to the age by Newton."""
     point = converged.point
     age = point.age * (1.0 + 1e-9)
-    minimum = minimize(system, age, point.x, point.labels)
+    minimum = flow_down(system, age, point.x, point.labels)
     return minimum if minimum.failure else _polished(system, minimum, point.age)
 
 

@@ -105,9 +105,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--crossing", action="store_true", help="add d = 200 and 784 at step 0.1, through the collapse")
     options = parser.parse_args(arguments)
     print(f"COMID, squared Frobenius, hinge, trace norm; step {options.step:g}/sqrt(t); CPU ms a step, one thread")
-    print(
-        f"{'d':>5} {'rho':>6} {'steps':>6} {'fast':>9} {'full eigh':>10} {'ratio':>7} {'max |dM|':>9} {'rank':>5} {'grad':>5}"
-    )
+    head = ("d", "rho", "steps", "fast", "full eigh", "ratio", "max |dM|", "rank", "grad")
+    print(" ".join(f"{word:>{width}}" for word, width in zip(head, (5, 6, 6, 9, 10, 7, 9, 5, 5))))
     good = True
     with threadpool_limits(limits=1):
         for d in (50, 200) if options.quick else (50, 200, 784):

@@ -29,10 +29,11 @@ __all__ = ["build", "coefficient_refusals", "refusals"]
 
 def refusals(problem: Problem) -> list[str]:
     """Why a problem's parts don't fit a `System`; empty when they do."""
-    reasons: list[str] = []
-    for variable in problem.variables:
-        if variable.kind in ("rkhs", "symmetric"):
-            reasons.append(f"`{variable.name}` is {variable.kind}, and only scalars, vectors and matrices are taken")
+    reasons = [
+        f"`{variable.name}` is {variable.kind}, and only scalars, vectors and matrices are taken"
+        for variable in problem.variables
+        if variable.kind in ("rkhs", "symmetric")
+    ]
     if problem.loss is None:
         reasons.append("the model has no loss")
     elif len(problem.loss.predictors) != 1 or problem.loss.function.kernel is None:
@@ -65,8 +66,19 @@ def coefficient_refusals(bound: BoundProblem) -> list[str]:
     return reasons
 
 
+_WORDS = {
+    "Norm": "`norm(...)`",
+    "GroupNorm": "`group_norm(...)`",
+    "TraceNorm": "`trace_norm(...)`",
+    "KernelNorm": "`norm(f)^2`",
+    "BallConstraint": "a ball",
+    "SemidefiniteConstraint": "semidefinite",
+    "SupportConstraint": "a set of supports",
+}
+
+
 def _name(item: object) -> str:
-    return type(item).__name__
+    return _WORDS.get(type(item).__name__, type(item).__name__)
 
 
 def build(bound: BoundProblem, self_paced: bool = True) -> System:

@@ -59,7 +59,7 @@ class Coordinates:
         self.scale = scale
         kinks: list[list[float]] = [[] for _ in range(p)]
         for block in blocks:
-            for border, kinked in enumerate(block.kernel.kinked):
+            for border in range(len(block.kernel.kinked)):
                 # Smooth borders split intervals too: the piece is then constant on each.
                 at = np.broadcast_to(np.asarray(block.kernel.breaks(*block.theta)[border], float), block.a.shape)
                 for row in range(len(block.index)):

@@ -1,6 +1,7 @@
 """Degenerate points: more terms touch their kinks than can be held at once, and letting one go at a time may run in circles.
 
-In: a labelled point. Out: the steepest descent direction of G there, with labels that fit it, or labels and multipliers that prove
+In: a labelled point. Out: the steepest descent direction of G there, with labels that fit it, or labels and
+multipliers that prove
 the point a minimum: both from the element of the subdifferential that is nearest to 0, a bounded least-squares problem.
 """
 

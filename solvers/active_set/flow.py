@@ -2,7 +2,8 @@
 
 In: a system, an age, a start. Out: the minimum at the end of dx/dt = -M(x)^-1 grad G(x), M the Hessian of the w-problem.
 
-Alternate search is this flow with steps of length 1, which crawl near a fold and may leap over the nearest minimum elsewhere. Here
+Alternate search is this flow with steps of length 1, which crawl near a fold and may leap over the nearest minimum
+elsewhere. Here
 each step solves the flow exactly for the local quadratic model of G on the manifold of held terms (an exponential step: Newton's
 step as its time goes to infinity), and its time is chosen so that the model's gradient holds at its end. So the end does not
 depend on step lengths, and a landing after a jump is the one that ever smaller steps of alternate search would reach.

@@ -4,7 +4,8 @@ In: a system, an age, a start (x and, if known, labels). Out: a labelled minimum
 
 An active-set method: Newton on the manifold of held terms where G is convex there, a step by the absolute eigenvalues where it is
 not; each step ends at the first minimum along its ray, and a term whose kink stops it is held from then on. A held term whose
-multiplier leaves its bounds is let go, one at a time, the worst first. With fixed weights G is convex and this is the exact solver
+multiplier leaves its bounds is let go, one at a time, the worst first. With fixed weights G is convex and this is
+the exact solver
 of the w-problem; with v* it is the descent after a jump. The result depends on nothing but the start.
 """
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -173,7 +174,7 @@ def _clusters(steps: Array, tie: float) -> list[range]:
         return []
     apart = np.diff(steps) > tie + 1e-13 * steps[1:]
     edges = [0, *(np.flatnonzero(apart) + 1).tolist(), steps.size]
-    return [range(i, j) for i, j in zip(edges[:-1], edges[1:])]
+    return [range(i, j) for i, j in pairwise(edges)]
 
 
 def _root(slope: Callable[[float], float], low: float, high: float) -> float:

@@ -1,6 +1,7 @@
 """The back end `original`: the model without its self-paced term, every sample with weight 1.
 
-In: a bound problem. Out: the exact optimum of a convex model, which is also the baseline that self-paced learning is held against.
+In: a bound problem. Out: the exact optimum of a convex model, which is also the baseline that self-paced learning is
+held against.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def find_fold(
     if speed == 0.0:
         return None
     direction = out.dx / speed
-    here = _arc(system, converged.point, direction, 0.0, direction @ converged.point.x, scale)
+    here = _arc(system, converged.point, direction, 0.0, float(direction @ converged.point.x), scale)
     if here is None or here.dage <= 0.0:
         return None
     low, low_rate, arc = 0.0, here.dage, here

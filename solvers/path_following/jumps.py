@@ -92,9 +92,12 @@ def _changed(system: System, before: Labels, after: Labels) -> IntArray:
                 side = 0 if new.piece[row] > old.piece[row] else 1
             indices.append(start + side * block.m + int(row))
         start += 4 * block.m
-    for j in np.flatnonzero((before.fixed != after.fixed) | (before.interval != after.interval)):
-        if before.fixed[j] >= 0:
-            indices.append(start + (0 if after.interval[j] > before.fixed[j] else 1) * system.p + int(j))
+    changed = np.flatnonzero((before.fixed != after.fixed) | (before.interval != after.interval))
+    indices.extend(
+        start + (0 if after.interval[j] > before.fixed[j] else 1) * system.p + int(j)
+        for j in changed
+        if before.fixed[j] >= 0
+    )
     return np.asarray(indices, np.int64)
 
 

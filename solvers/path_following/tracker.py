@@ -145,10 +145,10 @@ class Tracker:
         tried = h
         if upper - node.age <= 10.0 * _SMALLEST * node.age:  # the end is here, to rounding
             point = replace(node.point, age=upper)
-            converged = correct(self.system, point, scale, 6) or Converged(
+            last = correct(self.system, point, scale, 6) or Converged(
                 self.system.evaluate(point), node.converged.factor, 0
             )
-            return Node(converged, node.out, "stride", node.stride, node.out)
+            return Node(last, node.out, "stride", node.stride, node.out)
         while h > _SMALLEST * node.age:
             age = upper if node.age + h >= upper * (1.0 - 1e-15) else node.age + h
             h = age - node.age

@@ -210,7 +210,9 @@ SELF_PACED = {
 
 
 def _times(factor, body):
-    return Call("multiply", (Name(factor), body)) if isinstance(factor, str) else Call("multiply", (Number(factor), body))
+    return (
+        Call("multiply", (Name(factor), body)) if isinstance(factor, str) else Call("multiply", (Number(factor), body))
+    )
 
 
 Z = Name("z")

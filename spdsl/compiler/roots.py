@@ -80,6 +80,8 @@ def invert(expression: Symbolic, z: Symbolic, target: Symbolic) -> list[Symbolic
     solutions: list[Symbolic] = []
     while pending:
         left, right = pending.pop()
+        if right.has(z):  # the rest of a sum or product did not cancel
+            continue
         if left == z:
             solutions.append(right)
             continue

@@ -249,6 +249,12 @@ def test_the_compiled_twin_agrees_to_1e_12(name):
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12, err_msg=what)
 
 
+@pytest.mark.parametrize("t", [1.01, 1.5, 3.0, 8.0, 40.0])
+def test_polynomial_has_its_closed_form_whatever_its_exponent(t):
+    _, kept = derived_weights(REGULARIZERS["polynomial"], "v", "lambda", [Quantity("t", "positive", t)], True)
+    assert kept.derived.pieces[0].weight.text == "(1 - l/lambda)^(1/(t - 1))"
+
+
 def test_losses_that_may_be_negative_keep_a_plateau_at_one():
     _, kept = derived_weights(REGULARIZERS["linear"], "v", "lambda", [], False)
     kernel = self_paced("linear", kept, []).kernel

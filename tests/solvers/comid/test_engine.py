@@ -329,3 +329,35 @@ def test_unknown_names_get_the_nearest() -> None:
         Settings(SquaredFrobenius(), TRACE, batch=0)
     with pytest.raises(UsageError, match="`schedule`"):
         Settings(SquaredFrobenius(), TRACE, schedule="cubic")  # type: ignore[arg-type]
+
+
+@given(
+    st.integers(0, 10_000), st.floats(0.02, 0.5), st.floats(0, 0.3), st.sampled_from(["squared_frobenius", "schatten"])
+)
+@settings(max_examples=15, deadline=None)
+def test_regret_obeys_the_bound_of_comid(seed: int, eta: float, rho: float, name: str) -> None:
+    """sum [loss_t(w_t) + r(w_{t+1})] - sum [loss_t(w) + r(w)] <= B(w, w_1)/eta + eta/2 sum |g_t|^2 for every w.
+
+    From the proof of Duchi et al. (2010); |.| is the dual norm, and psi (p - 1)-strongly convex for p <= 2.
+    """
+    d, T = 3, 120
+    divergence = divergence_named(name, 1.5)
+    strong = 1.0 if name == "squared_frobenius" else 0.5
+    pairs = _pairs(d, T, "smoothed_hinge", seed=seed)
+    loss = LOSSES["smoothed_hinge"]
+    options = Settings(divergence, Penalty(trace=rho), step=eta, schedule="constant")
+    state, trace = _run(pairs, options)
+    met = float(loss.value(trace.margins).sum()) + rho * (
+        trace.traces[1:].sum() + np.trace(state.representation.matrix())
+    )
+    sizes = np.linalg.norm(pairs.U, axis=1) ** 2  # every Schatten norm of u u'
+    slopes = loss.derivative(trace.margins)
+    gradients = float(np.sum(slopes**2 * (sizes**2 / strong + 1.0)))
+    rng = np.random.default_rng(seed)
+    for _ in range(5):
+        A = rng.normal(size=(d, d)) * rng.uniform(0, 1.5)
+        M, mu = A @ A.T + 1e-9 * np.eye(d), 1.0 + rng.exponential()
+        z = pairs.sign * (mu - np.einsum("ti,ij,tj->t", pairs.U, M, pairs.U))
+        fixed = float(loss.value(z).sum()) + T * rho * np.trace(M)
+        distance = divergence.divergence(M, np.eye(d)) + 0.5 * (mu - 1.0) ** 2
+        assert met - fixed <= distance / eta + 0.5 * eta * gradients + 1e-8

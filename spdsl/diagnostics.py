@@ -180,9 +180,7 @@ def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     if folded:
         return folded[0]
     limit = min(len(name) // 2, 5)
-    scored = [
-        (edit_distance(name, candidate, limit), candidate) for candidate in candidates if candidate != name
-    ]
+    scored = [(edit_distance(name, candidate, limit), candidate) for candidate in candidates if candidate != name]
     near = [(distance, candidate) for distance, candidate in scored if distance <= limit]
     if not near:
         return None
@@ -218,11 +216,7 @@ def render(diagnostic: Diagnostic) -> str:
     if diagnostic.span is not None:
         gutter = max(
             [len(str(diagnostic.span.source.position(diagnostic.span.start)[0]))]
-            + [
-                len(str(r.span.source.position(r.span.start)[0]))
-                for r in diagnostic.related
-                if r.span is not None
-            ]
+            + [len(str(r.span.source.position(r.span.start)[0])) for r in diagnostic.related if r.span is not None]
         )
         lines = [head, *_excerpt(diagnostic.span, diagnostic.label, "^", "-->", gutter)]
         last = _row(diagnostic.span)

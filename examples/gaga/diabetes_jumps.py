@@ -73,9 +73,7 @@ def main() -> None:
         ours = f"{near[0].age:12.8f}  {near[0].change:8.5f}  {near[0].cause}" if near else "   none"
         print(f"{ages[step]:15.8f} {ages[step + 1]:16.8f}  {lengths[step]:8.5f}  {ours}")
     apart = [np.abs(path(age)["w"] - w).max() for age, w in zip(ages[::10], fits[::10])]
-    print(
-        f"path and reference apart over {len(apart)} ages: {max(apart):.1e} at most, median {np.median(apart):.1e}"
-    )
+    print(f"path and reference apart over {len(apart)} ages: {max(apart):.1e} at most, median {np.median(apart):.1e}")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spdsl.solvers.iht.compiled import compiled
+from spdsl.solvers.iht.graph import Graph
 from spdsl.solvers.iht.growth import grow
 
 __all__ = ["dual_bound", "largest_sum"]
@@ -30,9 +31,10 @@ def largest_sum(prizes: Floats, s: int) -> float:
     return float(prizes.sum() if s >= n else np.partition(prizes, n - s)[n - s :].sum())
 
 
-def dual_bound(ends: Ints, prizes: Floats, s: int, g: int, lam: float) -> float:
+def dual_bound(graph: Graph, prizes: Floats, s: int, g: int, lam: float) -> float:
     """The bound for edge cost `lam` (any non-negative number gives a valid one)."""
-    _, dual, parent, _ = grow(ends, np.full(ends.shape[0], float(lam)), prizes, 0)
+    costs = np.full(len(graph.edges), float(lam))
+    _, dual, parent, _ = grow(graph.indptr, graph.half_edges, graph.edges, costs, prizes, 0)
     whole = float(prizes.sum())
     if g == 1:
         slackest = lam * (s - 1) + float(best_chain(dual, parent, prizes.shape[0], s))

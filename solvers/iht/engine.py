@@ -135,7 +135,8 @@ def epoch(objective: Objective, supports: SupportSet, settings: Settings, at: It
     if not np.isfinite(after.x).all() or np.linalg.norm(after.x) > settings.limit:
         return rescued(objective, settings, at, after)
     value = objective.value(after.x, objective.active(after.support))
-    if not np.isfinite(value) or value > objective.at_zero:
+    # CoSaMP cuts a solution on three times as many entries: its iterates may well be worse than nothing on the way.
+    if not np.isfinite(value) or (settings.method != "cosamp" and value > objective.at_zero):
         return rescued(objective, settings, at, after)
     same = after.support.size == before.size and bool((after.support == before).all())
     after = replace(after, objective=value, unchanged=at.unchanged + 1 if same else 0)
@@ -186,9 +187,12 @@ def settled(objective: Objective, supports: SupportSet, settings: Settings, at: 
         return replace(at, best=best, unchanged=0)
     gradient = objective.gradient(x, active)
     smooth = objective.smoothness(x, active)
-    trial = x[objective.thresholded] - gradient[objective.thresholded] / max(smooth, 1e-300)
+    eta = (settings.step if settings.rule == "smoothness" else 1.0) / max(smooth, 1e-300)
+    trial = x[objective.thresholded] - eta * gradient[objective.thresholded]
     support = supports.tail(trial)
-    stays = captured(trial, support) <= captured(trial, at.support) * (1.0 + 1e-9)
+    # Compared where they differ: what an entry of 1e-5 adds is lost in the sum over all.
+    gained = captured(trial, np.setdiff1d(support, at.support))
+    stays = gained <= captured(trial, np.setdiff1d(at.support, support)) * (1.0 + 1e-9)
     return replace(at, x=x, objective=value, fixed=stays, unchanged=0, gradients=at.gradients + 1)
 
 

@@ -117,6 +117,13 @@ class Graph:
         return cls(**{**_fields(built), "names": names})
 
     @cached_property
+    def half_edges(self) -> NDArray[np.int32]:
+        """The half-edge of each neighbour in the rows: 2 e on the side of ``edges[e, 0]``, 2 e + 1 on the other (2 m,)."""
+        node = np.repeat(np.arange(self.p), np.diff(self.indptr))
+        far = self.edges[self.edge_of, 0] != node
+        return np.asarray(2 * self.edge_of + far, dtype=np.int32)
+
+    @cached_property
     def component(self) -> NDArray[np.int32]:
         """The connected component of each node, numbered from 0 (p,)."""
         from scipy import sparse

@@ -44,11 +44,13 @@ def climb(node, ancestor, climbed):
 
 
 @compiled
-def grow(ends, costs, prizes, target):
+def grow(indptr, half, ends, costs, prizes, target):
     """Grow clusters until at most `target` are active.
 
     Parameters
     ----------
+    indptr, half : int arrays (n + 1,), (2 m,)
+        The half-edges of each node: 2 e on the side of ``ends[e, 0]``, 2 e + 1 on the other.
     ends : int array (m, 2)
     costs : float array (m,)
         Non-negative.
@@ -81,46 +83,67 @@ def grow(ends, costs, prizes, target):
     active = np.zeros(most, np.bool_)
     heap = np.full(most, -1, np.int32)
     merges = np.empty(n, np.int32)
-    # Half-edges: 2 e on the side of ends[e, 0], 2 e + 1 on the other.
-    key = np.zeros(2 * m)
-    left = np.full(2 * m, -1, np.int32)
-    right = np.full(2 * m, -1, np.int32)
-    up = np.full(2 * m, -1, np.int32)
-    shift = np.zeros(2 * m)
+    # Half-edges: 2 e on the side of ends[e, 0], 2 e + 1 on the other. Their heaps are built when a node is first touched.
+    key = np.empty(2 * m)
+    left = np.empty(2 * m, np.int32)
+    right = np.empty(2 * m, np.int32)
+    up = np.empty(2 * m, np.int32)
+    shift = np.empty(2 * m)
     gone = np.zeros(2 * m, np.bool_)
-    for e in range(m):
-        u, v = ends[e, 0], ends[e, 1]
-        pu, pv = prizes[u], prizes[v]
-        # A node without a prize never grows by itself: the other side plans the whole edge.
-        if (pu > 0 and pv > 0) or (pu <= 0 and pv <= 0):
-            share = 0.5 * costs[e]
-            key[2 * e], key[2 * e + 1] = share, share
-        elif pu > 0:
-            key[2 * e], key[2 * e + 1] = costs[e], 0.0
-        else:
-            key[2 * e], key[2 * e + 1] = 0.0, costs[e]
-        heap[u] = meld(heap[u], 2 * e, key, left, right, up, shift)
-        heap[v] = meld(heap[v], 2 * e + 1, key, left, right, up, shift)
-    # One queue of clusters by their next event.
+    # A node whose prize is below half of each of its edges' costs stops before anything can reach it: no event, and
+    # no heap until a cluster swallows it.
+    asleep = np.ones(n, np.bool_)
+    for v in range(n):
+        for a in range(indptr[v], indptr[v + 1]):
+            if 2.0 * prizes[v] >= costs[half[a] >> 1]:
+                asleep[v] = False
+                break
+        if prizes[v] <= 0.0:
+            asleep[v] = True
+    late = np.zeros(target + 1)  # the largest prizes of sleepers: how many of them are still growing
+    for v in range(n):
+        if asleep[v] and prizes[v] > late[target]:
+            i = target
+            while i > 0 and late[i - 1] < prizes[v]:
+                late[i] = late[i - 1]
+                i -= 1
+            late[i] = prizes[v]
     when = np.empty(most)
     queue = np.empty(most, np.int32)
     place = np.full(most, -1, np.int32)
     waiting = 0
     for v in range(n):
         left_over[v] = prizes[v]
-        if prizes[v] > 0:
-            active[v] = True
-            when[v] = prizes[v] if heap[v] < 0 else min(prizes[v], key[heap[v]])
-            queue[waiting] = v
-            place[v] = waiting
-            waiting += 1
+        if asleep[v]:
+            stopped[v] = prizes[v]
+            dual[v] = prizes[v]
+            continue
+        for a in range(indptr[v], indptr[v + 1]):
+            h = half[a]
+            u = ends[h >> 1, 1 - (h & 1)]
+            key[h] = costs[h >> 1] - prizes[u] if asleep[u] else 0.5 * costs[h >> 1]
+            left[h], right[h], up[h], shift[h] = -1, -1, -1, 0.0
+            heap[v] = meld(heap[v], h, key, left, right, up, shift)
+        active[v] = True
+        when[v] = prizes[v] if heap[v] < 0 else min(prizes[v], key[heap[v]])
+        queue[waiting] = v
+        place[v] = waiting
+        waiting += 1
     for at in range(waiting // 2 - 1, -1, -1):
         sift_down(when, queue, place, waiting, at)
     clusters, count = n, 0
     last = 0.0
-    while waiting > target:
+    while waiting > 0:
         c = np.int64(queue[0])
         now = when[c]
+        if waiting <= target:
+            alive = waiting
+            for i in range(target + 1):
+                if late[i] > now:
+                    alive += 1
+            if alive <= target:
+                break
+        last = now
         end = born[c] + left_over[c]
         if heap[c] < 0 or key[heap[c]] > end:
             # The cluster has paid out its prizes.
@@ -151,20 +174,34 @@ def grow(ends, costs, prizes, target):
                 if slack <= TIGHT * costs[e] or now + 0.5 * slack <= now:
                     merged = b
                 else:
-                    heap[b] = remove(heap[b], other, key, left, right, up, shift)
+                    touched = b >= n or not asleep[b]
+                    if touched:
+                        heap[b] = remove(heap[b], other, key, left, right, up, shift)
                     if active[b]:
                         key[h], key[other] = now + 0.5 * slack, now + 0.5 * slack
                     else:
                         key[h], key[other] = now + slack, stopped[b]
                     heap[c] = meld(heap[c], h, key, left, right, up, shift)
-                    heap[b] = meld(heap[b], other, key, left, right, up, shift)
+                    if touched:
+                        heap[b] = meld(heap[b], other, key, left, right, up, shift)
                     if active[b]:
                         when[b] = min(born[b] + left_over[b], key[heap[b]])
                         sift_up(when, queue, place, place[b])
                         sift_down(when, queue, place, waiting, place[b])
         if merged >= 0:
             b = merged
-            heap[b] = remove(heap[b], other, key, left, right, up, shift)
+            if b < n and asleep[b]:
+                # Towards sleeping neighbours its half-edges plan all that is left; the others have planned it already.
+                asleep[b] = False
+                for a in range(indptr[b], indptr[b + 1]):
+                    k = half[a]
+                    if k != other:
+                        u = ends[k >> 1, 1 - (k & 1)]
+                        key[k] = max(costs[k >> 1] - prizes[u], stopped[b]) if asleep[u] else stopped[b]
+                        left[k], right[k], up[k], shift[k] = -1, -1, -1, 0.0
+                        heap[b] = meld(heap[b], k, key, left, right, up, shift)
+            else:
+                heap[b] = remove(heap[b], other, key, left, right, up, shift)
             rest = max(left_over[c] - (now - born[c]), 0.0)
             dual[c] = now - born[c]
             if active[b]:
@@ -205,7 +242,13 @@ def grow(ends, costs, prizes, target):
         when[c] = end if heap[c] < 0 else max(now, min(end, key[heap[c]]))
         sift_up(when, queue, place, place[c])
         sift_down(when, queue, place, waiting, place[c])
-        last = now
+    if target > 0:
+        # Growth ends when the last sleeper that was one too many has stopped.
+        last = max(last, late[target - waiting])
+        for v in range(n):
+            if asleep[v] and prizes[v] > last:
+                active[v] = True
+                dual[v] = last
     for i in range(waiting):
         c = queue[i]
         dual[c] = max(last - born[c], 0.0)

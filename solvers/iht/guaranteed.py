@@ -33,7 +33,7 @@ def steiner_forest(graph: Graph, prizes: Array, costs: Array, trees: int, weight
     from spdsl.solvers.iht.growth import grow
     from spdsl.solvers.iht.pruning import prune
 
-    merges, *_ = grow(graph.edges, costs, prizes, trees)
+    merges, *_ = grow(graph.indptr, graph.half_edges, graph.edges, costs, prizes, trees)
     nodes, edges = prune(graph.edges, costs, prizes, merges, trees, weight)
     return nodes, edges
 

@@ -14,8 +14,8 @@ from spdsl.solvers.protocol import CommonOptions, option
 __all__ = ["BlockOptions", "FullOptions", "IhtOptions", "PursuitOptions", "settings_of"]
 
 RULES = ("smoothness", "constant", "backtracking", "normalized")
-FULL_PATIENCE = 50  # epochs without progress after which a method without noise is over
-PURSUIT_PATIENCE = 8
+FULL_PATIENCE = 200  # epochs without progress after which a method without noise is over
+PURSUIT_PATIENCE = 30
 EFFORTS = ("fast", "medium", "strong", "exact")
 
 
@@ -60,7 +60,7 @@ class FullOptions(IhtOptions):
     """Methods that take full gradients."""
 
     step: float = option(
-        0.5,
+        0.7,
         "step length: in units of 2 / L, the stability limit on the current support (rule smoothness), in the loss's "
         "own units (constant, backtracking), or of the exact line search on the support (normalized)",
         check=_positive,

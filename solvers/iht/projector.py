@@ -98,7 +98,7 @@ class GraphProjector:
         slope = self._slope(part)
         for lam in (1.5 * slope, 2.0 * slope, slope, float(ranked[self.size - 1])):
             if lam > 0.0:
-                best = min(best, float(dual_bound(self._sub.edges, part, self.size, self.components, lam)))
+                best = min(best, float(dual_bound(self._sub, part, self.size, self.components, lam)))
         return best
 
     # -- the search --------------------------------------------------------------------------------------------------

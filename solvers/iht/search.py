@@ -139,7 +139,7 @@ class Search:
         self.price = graph.costs[graph.edge_of]
         self.space: Workspace = workspace(graph.p)
         self.near = min(graph.p, 4 * s + 64)
-        self.nodes = np.arange(graph.p, dtype=np.int32)
+        self.wide = min(graph.p, 16 * s + 512)
         self.nothing_kept = np.zeros(graph.p, dtype=np.bool_)
 
     def cold(self, prizes: Floats, effort: int, mu: float = 0.0) -> Found:
@@ -148,17 +148,25 @@ class Search:
         found = self.from_cells(prizes, lam, mu)
         if effort == 0:
             return self.rounds(prizes, found, lam, self.near, 0.0, 2, mu)
-        found = self.rounds(prizes, found, lam, self.graph.p, 0.0, 2, mu)
-        for factor in (2.0,) if effort == 1 else (2.0, 1.8, 1.5):
-            slope = found.slope if np.isfinite(found.slope) and found.slope > 0 else lam
-            other = self.from_growth(prizes, slope, factor, mu)
-            if other.support.size:
-                other = self.rounds(prizes, other, lam, self.graph.p, 0.0, 2, mu)
-                if effort == 2:
-                    other = self.rounds(prizes, other, lam, self.graph.p, 1.0, 4, mu)
-                if other.value > found.value:
-                    found = other
-        return self.rounds(prizes, found, lam, self.near, 2.0, 3 if effort == 1 else 12, mu)
+        found = self.rounds(prizes, found, lam, self.wide, 0.0, 2, mu)
+        found = self.grown(prizes, found, lam, 2.0, 0, mu)
+        found = self.rounds(prizes, found, lam, self.near, 2.0, 3, mu)
+        if effort == 1:
+            return found
+        found = self.rounds(prizes, found, lam, self.wide, 1.0, 4, mu)
+        for factor in (1.8, 1.5):
+            found = self.grown(prizes, found, lam, factor, 4, mu)
+        return self.rounds(prizes, found, lam, self.near, 2.0, 12, mu)
+
+    def grown(self, prizes: Floats, found: Found, lam: float, factor: float, blurred: int, mu: float) -> Found:
+        """The better of `found` and a support from a growth, improved by itself."""
+        slope = found.slope if np.isfinite(found.slope) and found.slope > 0 else lam
+        other = self.from_growth(prizes, slope, factor, mu)
+        if not other.support.size:
+            return found
+        other = self.rounds(prizes, other, lam, self.wide, 0.0, 2, mu)
+        other = self.rounds(prizes, other, lam, self.wide, 1.0, blurred, mu)
+        return other if other.value > found.value else found
 
     def warm(self, prizes: Floats, last: Ints, effort: int) -> Found:
         """A support near the last one."""
@@ -200,10 +208,12 @@ class Search:
         """Solve the forest of a growth run whose edges cost `factor` times the slope of the size-energy curve."""
         graph = self.graph
         costs = np.full(len(graph.edges), factor * slope) + mu * graph.costs
-        merges = grow(graph.edges, costs, prizes, self.g)[0]
-        ends = graph.edges[merges]
-        left, right = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
-        return self._solve(prizes, self.nodes, left, right, self.nothing_kept, STRIP * slope, mu)
+        merges = grow(graph.indptr, graph.half_edges, graph.edges, costs, prizes, self.g)[0]
+        if merges.size < self.s - self.g:
+            return Found(np.full(self.s + 1, -np.inf), NOTHING)
+        nodes, ends = np.unique(graph.edges[merges], return_inverse=True)
+        left, right = ends.reshape(-1, 2).astype(np.int32).T.copy()
+        return self._solve(prizes, nodes, left, right, self.nothing_kept[: nodes.size], STRIP * slope, mu)
 
     def _forest(
         self, prizes: Floats, lam: float, sources: Ints, limit: int, level: float, salt: int, mu: float

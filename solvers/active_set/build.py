@@ -119,7 +119,8 @@ def build(bound: BoundProblem, self_paced: bool = True) -> System:
     size = np.asarray(size.toarray() if hasattr(size, "toarray") else size, float).ravel()
     scale = loss.scale / np.where(size > 0.0, size, loss.scale)
     coordinates = Coordinates(p, parts.coordinate_blocks, scale)
-    pinned = _dependent_columns([loss, *parts.blocks], coordinates, parts.Q)
+    blocks = [loss, *parts.blocks]
+    pinned = np.union1d(_dependent_columns(blocks, coordinates, parts.Q), _copies(blocks, coordinates, parts.Q))
     return System([loss, *parts.blocks], coordinates, parts.Q, parts.q, pinned, parts.constant)
 
 
@@ -216,3 +217,25 @@ def _dependent_columns(blocks: list[RowBlock], coordinates: Coordinates, Q: Arra
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > 1e-11).sum())
     return np.sort(candidates[pivots[rank:]])
+
+
+def _copies(blocks: list[RowBlock], coordinates: Coordinates, Q: Array | None) -> IntArray:
+    """Columns that repeat an earlier one, with the same convex function of their entry and no quadratic.
+
+    All that counts is the sum of such entries, and the sum of their functions is least when one of them does it all (for
+    functions that are linear between kinks at 0, such as alpha |w|); so the others stay at 0.
+    """
+    if coordinates.table is None or coordinates.position.shape[1] != 1:
+        return np.zeros(0, np.int64)
+    linear = np.flatnonzero((coordinates.count == 1) & (coordinates.position[:, 0] == 0.0))
+    seen: set[bytes] = set()
+    found = []
+    for j in linear:
+        if Q is not None and np.any(Q[j] != 0.0):
+            continue
+        parts = [dense(block.A[:, [j]]).tobytes() for block in blocks]
+        key = b"".join([*parts, coordinates.low[j].tobytes(), coordinates.high[j].tobytes()])
+        if key in seen:
+            found.append(int(j))
+        seen.add(key)
+    return np.array(found, np.int64)

@@ -68,7 +68,8 @@ def untangle(system: System, point: Point, tolerance: float) -> Untangled:
     if float(np.abs(total[active]).max(initial=0.0)) <= tolerance * scale:
         basic = _basic(matrix, found, lower, upper) if columns else found
         return Untangled(_settled(system, labels, touching, fixed, basic, lower, upper), None)
-    return Untangled(_leaving(system, labels, touching, -total), -total)
+    direction = -total
+    return Untangled(_leaving(system, labels, touching, direction), direction)
 
 
 def _all_held(system: System, point: Point) -> tuple[Labels, list[_Touching]]:
@@ -154,7 +155,10 @@ def _settled(
 
 
 def _leaving(system: System, labels: Labels, touching: list[_Touching], direction: Array) -> Labels:
-    """Put every row on the side to which the direction takes it; hold those that it leaves where they are."""
+    """Put every row on the side to which the direction takes it; hold those that it leaves where they are.
+
+    Rounding in the entries of coordinates that stay fixed is cleared from `direction`.
+    """
     labels = labels.copy()
     size = np.abs(direction).max(initial=0.0)
     for item in touching:

@@ -5,8 +5,9 @@ In: a system, an age, a start. Out: the minimum at the end of dx/dt = -M(x)^-1 g
 Alternate search is this flow with steps of length 1, which crawl near a fold and may leap over the nearest minimum
 elsewhere. Here
 each step solves the flow exactly for the local quadratic model of G on the manifold of held terms (an exponential step: Newton's
-step as its time goes to infinity), and its time is chosen so that the model's gradient holds at its end. So the end does not
-depend on step lengths, and a landing after a jump is the one that ever smaller steps of alternate search would reach.
+step as its time goes to infinity), and its time is chosen so that the model's gradient holds at its end. So a landing
+after a jump is, to that tolerance, the one that ever smaller steps of alternate search would reach; a start beside the border
+of two basins may fall to either side.
 """
 
 from __future__ import annotations
@@ -96,8 +97,12 @@ def flow_down(
 
 
 def _displaced(system: System, point: Point, direction: Array) -> Point:
-    moved = system.point(point.age, point.x + direction, point.labels)
-    return replace(moved, labels=system.relabel(point.labels, moved.x, point.age))
+    landing = first_kink(system, point, direction)
+    stopped = landing is not None and landing.step < 1.0
+    step = landing.step if landing is not None and stopped else 1.0
+    moved = system.point(point.age, point.x + step * direction, point.labels)
+    moved = replace(moved, labels=system.relabel(point.labels, moved.x, point.age))
+    return _held(system, moved, landing.kink) if landing is not None and stopped and landing.kink else moved
 
 
 def _model(system: System, evaluation: Evaluation, factor: BorderedFactor) -> _Model:

@@ -33,9 +33,10 @@ def gram(A: Any, weights: Array) -> Array:
 
 
 class BorderedFactor:
-    """The factorized system of a Hessian H (f, f) and independent border rows B (k, f)."""
+    """The factorized system of a Hessian H (f, f) and independent border rows B (k, f); `faint` is no curvature."""
 
-    def __init__(self, H: Array, B: Array) -> None:
+    def __init__(self, H: Array, B: Array, faint: float = 0.0) -> None:
+        self.faint = faint
         self.H = H
         self.f = H.shape[0]
         self.k = B.shape[0]
@@ -67,7 +68,7 @@ class BorderedFactor:
         values, vectors = np.linalg.eigh(self.reduced)
         self._eigen = (values, vectors)
         size = float(np.abs(values).max())
-        if values[0] < -1e-11 * size:
+        if values[0] < -max(1e-11 * size, self.faint):
             return "indefinite"
         return "flat"
 
@@ -93,7 +94,7 @@ class BorderedFactor:
         assert self._eigen is not None
         values, vectors = self._eigen
         size = np.abs(values).max()
-        keep = np.abs(values) > 1e-11 * size
+        keep = np.abs(values) > max(1e-11 * size, self.faint)
         part = vectors[:, keep]
         return np.asarray(part @ ((part.T @ right) / values[keep]))
 

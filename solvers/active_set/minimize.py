@@ -1,12 +1,12 @@
-"""`minimize`: from a point down to the next local minimum of G at a fixed age, exactly, never past a first minimum on its way.
+"""`minimize`: from a point down to a local minimum of G at a fixed age, exactly.
 
 In: a system, an age, a start (x and, if known, labels). Out: a labelled minimum with multipliers.
 
-An active-set method: Newton on the manifold of held terms where G is convex there, a step by the absolute eigenvalues where it is
-not; each step ends at the first minimum along its ray, and a term whose kink stops it is held from then on. A held term whose
-multiplier leaves its bounds is let go, one at a time, the worst first. With fixed weights G is convex and this is
-the exact solver
-of the w-problem; with v* it is the descent after a jump. The result depends on nothing but the start.
+An active-set method: Newton on the manifold of held terms where G is convex there, a step by the absolute eigenvalues
+where it is not; each step ends at a minimum along its ray, and a term whose kink stops it is held from then on. A held
+term whose multiplier leaves its bounds is let go, one at a time, the worst first; where that runs in circles, 0 is
+projected onto the subdifferential. With fixed weights G is convex and this is the exact solver of the w-problem; with
+v* it ends the descent that `flow_down` steers. The result depends on nothing but the start.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from spdsl.problem.functions import Array
+from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.degenerate import untangle
 from spdsl.solvers.active_set.linear import BorderedFactor
 from spdsl.solvers.active_set.ray import Landing, first_minimum
@@ -82,7 +83,7 @@ def minimize(
         settled = inner <= max(tolerance * scale, 0.05 * violation if factor.verdict == "definite" else 0.0)
         if settled and off <= 1e-9 and factor.verdict != "indefinite":
             if violation <= max(tolerance * scale, 1e-300):
-                return Minimum(evaluation, factor, max(inner, violation) / scale, iteration)
+                return _cleared(system, Minimum(evaluation, factor, max(inner, violation) / scale, iteration), scale)
             point = released(system, point, worst)
             continue
         step, convex = (direction, False) if direction is not None else _direction(system, evaluation, factor)
@@ -120,6 +121,17 @@ def minimize(
         point = _moved(system, point, step, landing)
     evaluation, factor = with_multipliers(system, point)
     return Minimum(evaluation, factor, residual(system, evaluation), max_iterations, "limit")
+
+
+def _cleared(system: System, minimum: Minimum, scale: float) -> Minimum:
+    """The same minimum with entries that are rounding set to 0, when that leaves it as exact as it was."""
+    x = minimum.point.x
+    dust = (x != 0.0) & (np.abs(x) <= 1e-14 * system.coordinates.scale) & (minimum.point.labels.fixed == FREE)
+    if not np.any(dust):
+        return minimum
+    evaluation = system.evaluate(replace(minimum.point, x=np.where(dust, 0.0, x)))
+    error = residual(system, evaluation)
+    return replace(minimum, evaluation=evaluation, residual=error) if error <= max(minimum.residual, 1e-13) else minimum
 
 
 def residual(system: System, evaluation: Evaluation) -> float:

@@ -1,4 +1,4 @@
-"""The first minimum along a ray: exact over kinks, never past the first one found.
+"""The first minimum along a ray, exact over kinks; where G bends down, the first that shows at a row of points.
 
 In: a system, a point, a direction. Out: the step length, and the term at whose kink the minimum lies, if it does.
 """
@@ -33,6 +33,7 @@ class Ray:
     def __init__(self, system: System, point: Point, direction: Array) -> None:
         self.system = system
         self.point = point
+        direction = np.where(point.labels.fixed == FREE, direction, 0.0)
         self.direction = direction
         self.u = [block.predict(point.x) for block in system.blocks]
         self.du = [np.asarray(block.A @ direction) for block in system.blocks]
@@ -161,11 +162,10 @@ def first_minimum(system: System, point: Point, direction: Array, reach: float, 
 
 
 def first_kink(system: System, point: Point, direction: Array) -> Landing | None:
-    """The first kink on the way along a direction, at a positive step; None when there is none."""
+    """The first kink on the way along a direction, also one that is touched already; None when there is none."""
     ray = Ray(system, point, direction)
     steps, names = ray.kinks()
-    ahead = np.flatnonzero(steps > ray.tie)
-    return Landing(float(steps[ahead[0]]), names[ahead[0]]) if ahead.size else None
+    return Landing(float(steps[0]), names[0]) if steps.size else None
 
 
 def _clusters(steps: Array, tie: float) -> list[range]:

@@ -255,7 +255,7 @@ class System:
 
     def factor(self, evaluation: Evaluation) -> BorderedFactor:
         """The bordered system at a point."""
-        return BorderedFactor(self.hessian(evaluation), self.border(evaluation))
+        return BorderedFactor(self.hessian(evaluation), self.border(evaluation), 1e-3 * self.faint)
 
     def off_kink(self, evaluation: Evaluation) -> Array:
         """kink - u of the held rows (k,)."""

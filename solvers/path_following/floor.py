@@ -45,7 +45,7 @@ def stays_convex(system: System, start: Evaluation, end: Evaluation, out: Tangen
         floors.append(floor)
     bend = np.minimum(start.bend, end.bend)
     H = system.assemble(start.free, floors, bend)
-    factor = BorderedFactor(H, system.border(start))
+    factor = BorderedFactor(H, system.border(start), 1e-3 * system.faint)
     return factor.verdict != "indefinite"
 
 

@@ -47,11 +47,11 @@ class Recorder:
         if node.kind not in ("turning", "jump") or node.before is None or node.cause is None:
             self.before = None
             return Record(node.age, x, node.kind, error), False
-        tied = last is not None and last.cause is not None and node.age - last.age <= 1e-12 * node.age
-        if not tied or last is None or self.before is None:
+        tied = last is not None and node.age - last.age <= 1e-12 * node.age
+        if not tied or last is None or last.cause is None or self.before is None:
             self.before = node.before
             cause = describe(self.problem, self.system, node.before, node.cause)
-            return Record(node.age, x, node.kind, error, cause, node.left, node.change), False
+            return Record(node.age, x, node.kind, error, cause, node.left, node.change), tied
         if last.kind == "jump" or node.kind == "jump":
             cause = _joined(last.cause, describe(self.problem, self.system, node.before, node.cause))
             left = last.left if last.left is not None else node.left

@@ -241,12 +241,21 @@ class Tracker:
         crossed = cross(self.system, converged, [int(k) for k in ready], NOISE)
         came = node.arrived if at_node else arrived
         if isinstance(crossed, Crossed):
-            return Node(
-                Converged(crossed.evaluation, crossed.factor, 0), crossed.tangent, "turning", node.stride,
-                came, before, crossed.evaluation.point.labels,
-            )  # fmt: skip
+            beyond, out = self._exact(crossed)
+            labels = crossed.evaluation.point.labels
+            return Node(beyond, out, "turning", node.stride, came, before, labels)
         minimum = land_after_event(self.system, converged, crossed)
         return self._landed(node, converged.point, minimum, came, before, crossed)
+
+    def _exact(self, crossed: Crossed) -> tuple[Converged, Tangent]:
+        """The point beyond an event; ties are put on their kinks together, which may move it by more than rounding."""
+        beyond = Converged(crossed.evaluation, crossed.factor, 0)
+        gradient = crossed.evaluation.gradient[crossed.evaluation.free]
+        scale = self.system.magnitude(crossed.evaluation)
+        if float(np.abs(gradient).max(initial=0.0)) <= 1e-12 * scale:
+            return beyond, crossed.tangent
+        corrected = correct(self.system, crossed.evaluation.point, scale)
+        return (beyond, crossed.tangent) if corrected is None else (corrected, self._tangent(corrected))
 
     def _fold(self, node: Node, upper: float) -> Node | None:
         """The landing after a fold ahead; None when there is none in reach."""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import zlib
+from functools import cache
 from pathlib import Path
 
 __all__ = ["cache_folder", "read_entry", "write_entry"]
@@ -47,6 +49,7 @@ def write_entry(name: str, payload: bytes) -> None:
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
+        _forget_old(folder)
         scratch = folder / f".{name}.{os.getpid()}"
         scratch.write_bytes(zlib.crc32(payload).to_bytes(4, "little") + payload)
         scratch.replace(folder / name)
@@ -56,3 +59,16 @@ def write_entry(name: str, payload: bytes) -> None:
                 scratch.unlink(missing_ok=True)
             except OSError:
                 return
+
+
+_KINDS = ("model_", "conditions_", "grammar_")
+_LIFE = 90 * 86_400.0  # seconds
+
+
+@cache
+def _forget_old(folder: Path) -> None:
+    """Delete entries that were written long ago, once in a process: what is still used gets derived again."""
+    now = time.time()
+    for entry in os.scandir(folder):
+        if entry.name.startswith(_KINDS) and now - entry.stat().st_mtime > _LIFE:
+            Path(entry.path).unlink(missing_ok=True)

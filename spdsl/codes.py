@@ -126,6 +126,7 @@ CODES: dict[str, str] = {
     "SPL429": "a sparse matrix is malformed",
     "SPL430": "a datum can't be standardized",
     "SPL431": "a `NAME=SOURCE` can't be read",
+    "SPL432": "the model's derivation doesn't hold for these data and parameters",
     "SPL441": "a graph's edges or costs make no graph",
     "SPL442": "a vector can't be projected onto a set of supports",
     # --- 5xx back ends and options (solvers) ---

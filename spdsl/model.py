@@ -31,7 +31,7 @@ def load(path: str | PathLike[str]) -> Model:
     ModelError
         With every complaint about the file, each with its place and mend.
     """
-    from spdsl.language import load_source
+    from spdsl.language.source import load_source
 
     return parse(load_source(path).text, name=os.fspath(path))
 
@@ -44,12 +44,9 @@ def parse(text: str, name: str = "model") -> Model:
     ModelError
         With every complaint about the text, each with its place and mend.
     """
-    from spdsl.compiler import compile_model
-    from spdsl.language import check
-    from spdsl.language import parse as parse_text
+    from spdsl.compiler import compile_text
 
-    checked = check(parse_text(text, name))
-    return Model(compile_model(checked), checked.warnings)
+    return Model(compile_text(text, name))
 
 
 class Model:
@@ -59,15 +56,12 @@ class Model:
     ----------
     problem : Problem
         Its canonical form.
-    warnings : tuple of Diagnostic
-        What the language has to say of the model that is no error; `solve` warns of it.
     name, text : str
         The file's name and content.
     """
 
-    def __init__(self, problem: Problem, warnings: tuple[Diagnostic, ...] = ()) -> None:
+    def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.warnings = warnings
 
     def __repr__(self) -> str:
         return f"<spdsl.Model {self.name}: {', '.join(self._ingredients())}>"
@@ -76,6 +70,11 @@ class Model:
     def name(self) -> str:
         """The file's name."""
         return self.problem.name
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What the language and the derivation have to say of the model that is no error; `solve` warns of it."""
+        return self.problem.warnings
 
     @property
     def text(self) -> str:
@@ -146,6 +145,7 @@ class Model:
         SpdslWarning
             On what the language, the binding of data or the back end has to say that is no error.
         """
+        from spdsl.compiler import suited
         from spdsl.data import bind as bind_data
         from spdsl.solvers.dispatch import check_options, pick
         from spdsl.solvers.driver import run
@@ -161,6 +161,9 @@ class Model:
             parameters=_merged("parameter", sorted_out.parameters, parameters),
             standardize=[standardize] if isinstance(standardize, str) else list(standardize),
         )
+        bound = suited(bound)
+        if bound.problem is not self.problem:
+            chosen = pick(bound.problem, chosen.name)
         wanted = _merged("option", sorted_out.options, options)
         wanted |= {name: value for name, value in (("seed", seed), ("time_limit", time_limit)) if value is not None}
         checked = check_options(chosen, {**self._requested(bound, chosen.name), **wanted})
@@ -221,13 +224,7 @@ class Model:
 
     def _remarks(self, bound: BoundProblem) -> list[str]:
         """What the language, the derivation and the binding of data have to say that is no error."""
-        found = [render(item) for item in self.warnings]
-        paced = self.problem.self_paced
-        if paced is not None:
-            found += [
-                f"{paced.name}: axiom {item.axiom}: {item.reason}" for item in paced.axioms if item.verdict == "warning"
-            ]
-        return [*found, *bound.notes]
+        return [*(render(item) for item in bound.problem.warnings), *bound.notes]
 
     def _ingredients(self) -> list[str]:
         problem = self.problem
@@ -256,7 +253,7 @@ def load_result(file: str | PathLike[str]) -> Solution | Path:
     from spdsl.solution.files import read_result, restored_path, restored_solution
 
     saved = read_result(file)
-    bound = saved.bound(compile_text(saved.source, saved.model_name), _graph)
+    bound = saved.bound(compile_text(saved.source, saved.model_name, saved.derived_for), _graph)
     certificate = _certificate(saved.certificate)
     if saved.kind == "solution":
         return restored_solution(saved, bound).with_certificate(certificate)

@@ -57,6 +57,7 @@ def test_a_wheel_holds_the_back_ends_and_the_grammar(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"spdsl/py.typed", "spdsl/solvers/dispatch.py", "spdsl/grammars/spl.lark"} <= names
+    assert "spdsl/grammars/spl.tables.json" in names
     assert not [name for name in names if name.startswith(("solvers/", "grammars/", "tests/"))]
 
 

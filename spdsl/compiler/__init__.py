@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spdsl.language.checked import CheckedModel
     from spdsl.problem import BoundProblem, Problem
 
-__all__ = ["compile_for", "compile_model", "compile_text", "describe"]
+__all__ = ["compile_for", "compile_model", "compile_text", "describe", "suited"]
 
 
 def compile_text(text: str, name: str = "<model>", parameters: Mapping[str, float] | None = None) -> Problem:
@@ -38,7 +38,7 @@ def compile_text(text: str, name: str = "<model>", parameters: Mapping[str, floa
 
     problem = known(text, name, parameters)
     if problem is None:
-        from spdsl.language.check import check
+        from spdsl.language.checker import check
         from spdsl.language.parser import parse
 
         problem = compile_model(check(parse(text, name)), parameters)
@@ -46,16 +46,41 @@ def compile_text(text: str, name: str = "<model>", parameters: Mapping[str, floa
     return problem
 
 
+def suited(bound: BoundProblem) -> BoundProblem:
+    """A bound problem whose derivation holds for the values that it is bound to.
+
+    Nearly always the one given. Where kinks lie in another order for these values, or a coefficient has another sign,
+    than for the parameters' defaults, the model is derived again for these.
+
+    Raises
+    ------
+    DataError
+        When the derivation can't hold: a proof of convexity rests on the sign of data that have the other, or samples
+        differ in the order of their kinks.
+    ModelError
+        When the model has no derivation for these values, such as a loss that is not convex.
+    """
+    from dataclasses import replace
+
+    from spdsl.problem import require_met, unmet
+
+    if not unmet(bound):
+        return bound
+    bound = replace(bound, problem=compile_for(bound))
+    require_met(bound)
+    return bound
+
+
 def compile_for(bound: BoundProblem) -> Problem:
     """Compile a problem's model again, for the values that it is bound to.
 
     For when `spdsl.problem.unmet` complains: kinks that lie in another order for these data or parameters are derived
-    in that order. What is still unmet afterwards is an error of the data.
+    in that order. What is still unmet afterwards is an error of the data (see `suited`).
     """
     import numpy as np
 
     typical: dict[str, float] = {}
-    for name, value in {**bound.data, **bound.parameters}.items():
+    for name, value in bound.values.items():
         if np.ndim(value) <= 1 and name not in bound.labels and np.size(value) and not hasattr(value, "edges"):
             typical[name] = float(np.ravel(value)[0])
     return compile_text(bound.problem.source, bound.problem.name, typical)

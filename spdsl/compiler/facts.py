@@ -24,10 +24,10 @@ TYPICAL_SIZE = 20.0
 def known_facts(model: CheckedModel, parameters: Mapping[str, float] | None = None) -> dict[str, Quantity]:
     """A `Quantity` by name for everything that a formula may mention beside variables.
 
-    `parameters` gives values that come before the model's defaults, and typical ones of data.
+    `parameters` gives values that come before the model's defaults, sizes, and typical values of data.
     """
     given = parameters or {}
-    facts: dict[str, Quantity] = {name: Quantity(name, "count", TYPICAL_SIZE) for name in model.sizes}
+    facts: dict[str, Quantity] = {name: Quantity(name, "count", given.get(name, TYPICAL_SIZE)) for name in model.sizes}
     for position, (name, entry) in enumerate(model.data.items()):
         if entry.kind is Kind.LABELS:
             facts[name] = Quantity(name, "labels", 1.0, varies=True)

@@ -60,6 +60,7 @@ class _Lowerer:
     def __init__(self, model: CheckedModel, name: str, parameters: Mapping[str, float] | None) -> None:
         self.model = model
         self.name = name
+        self.parameters = parameters
         self.facts = known_facts(model, parameters)
         self.lowering = Lowering(model)
         self.assumptions: list[str] = []
@@ -89,6 +90,7 @@ class _Lowerer:
             assumptions=tuple(self.assumptions),
             warnings=tuple(self.warnings),
             requirements=tuple(requirements_of(model)),
+            derived_for=None if self.parameters is None else dict(self.parameters),
         )
 
     # -- losses --------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from spdsl.data.complaints import Complaints, listed
 from spdsl.data.parameters import bind_parameters, complain_of_unknown
 from spdsl.data.sizes import Sizes
 from spdsl.diagnostics import nearest_name
-from spdsl.problem import BoundProblem, DataDeclaration, LabelMapping, Problem
+from spdsl.problem import BoundProblem, DataDeclaration, LabelMapping, Problem, require_met
 from spdsl.problem import standardize as standardize_bound
 
 __all__ = ["bind", "rebind"]
@@ -98,9 +98,12 @@ def rebind(
     Raises
     ------
     DataError
-        As `bind`; also when the new data have other columns than the old.
+        As `bind`; also when the new data have other columns than the old, or the model's derivation doesn't hold for
+        them.
     """
-    return _bind(bound.problem, arrays, data, bindings, None, (), bound)
+    fresh = _bind(bound.problem, arrays, data, bindings, None, (), bound)
+    require_met(fresh)
+    return fresh
 
 
 def _bind(

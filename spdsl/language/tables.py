@@ -1,21 +1,19 @@
-"""The LALR(1) tables of grammars/spl.lark: built by lark once for each grammar, then read from the cache.
+"""The LALR(1) tables of grammars/spl.lark: built by lark once for each grammar and kept beside it.
 
-In: the grammar file. Out: `Tables`, plain numbers that `parser.py` drives. A start with a warm cache imports no lark.
+In: the grammar file and its tables. Out: `Tables`, plain numbers that `parser.py` drives, without importing lark.
 """
 
 from __future__ import annotations
 
-import marshal
 import re
-import sys
 import zlib
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from spdsl.cache import read_entry, write_entry
 from spdsl.language.record import Record
 
-__all__ = ["END", "START_SYMBOLS", "Tables", "build", "tables"]
+__all__ = ["END", "START_SYMBOLS", "Tables", "build", "tables", "write"]
 
 END = "$END"
 
@@ -31,8 +29,8 @@ START_SYMBOLS = {
 }
 """The start symbol that reads the statements of each section."""
 
-_FORMAT = 2
-"""To be raised when the layout of the cached tables changes."""
+_FORMAT = 3
+"""To be raised when the layout of the kept tables changes."""
 
 
 class Tables(Record):
@@ -62,23 +60,67 @@ class Tables(Record):
 
 @lru_cache(maxsize=1)
 def tables() -> Tables:
-    """The tables of the grammar that this installation ships."""
-    from spdsl.grammars import GRAMMAR_FILE
+    """The tables of the grammar that this installation ships.
 
-    grammar = GRAMMAR_FILE.read_text(encoding="utf-8")
-    entry = f"grammar-{sys.implementation.cache_tag}-{_FORMAT}-{zlib.crc32(grammar.encode()):08x}"
-    stored = read_entry(entry)
-    if stored is not None:
-        try:
-            kept_grammar, *parts = marshal.loads(stored)
-            if kept_grammar == grammar:
-                return Tables(*parts)
-        except (ValueError, EOFError, TypeError):
-            pass  # damaged in a way that the checksum missed: build it again
-    built = build(grammar)
-    parts = [getattr(built, name) for name in Tables.__match_args__]
-    write_entry(entry, marshal.dumps([grammar, *parts], 2))
-    return built
+    A grammar that was edited since `write` is analysed anew, once for each edit.
+    """
+    from spdsl.grammars import GRAMMAR_FILE, TABLES_FILE
+
+    grammar = GRAMMAR_FILE.read_bytes()
+    shipped = _read(TABLES_FILE.read_bytes(), grammar)
+    if shipped is not None:
+        return shipped
+    entry = f"grammar_{zlib.crc32(grammar):08x}"
+    kept = read_entry(entry)
+    found = None if kept is None else _read(kept, grammar)
+    if found is None:
+        found = build(grammar.decode())
+        write_entry(entry, _written(found, grammar).encode())
+    return found
+
+
+def write() -> None:
+    """Write the tables of the grammar beside it: to be done after every edit (``python -m spdsl.language.tables``)."""
+    from spdsl.grammars import GRAMMAR_FILE, TABLES_FILE
+
+    grammar = GRAMMAR_FILE.read_bytes()
+    TABLES_FILE.write_text(_written(build(grammar.decode()), grammar), encoding="utf-8", newline="\n")
+
+
+def _written(found: Tables, grammar: bytes) -> str:
+    """One line a state and one a rule, so that a change of the grammar is a change of a few lines."""
+    import json
+
+    short = partial(json.dumps, separators=(",", ":"))
+    parts = [f'"grammar": "{_fingerprint(grammar)}"']
+    for name in Tables.__match_args__:
+        value = getattr(found, name)
+        listed = isinstance(value, tuple)
+        parts.append(f'"{name}": ' + ("[\n" + ",\n".join(map(short, value)) + "\n]" if listed else short(value)))
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _read(content: bytes, grammar: bytes) -> Tables | None:
+    """The tables, None when they are another grammar's or damaged."""
+    import json
+
+    try:
+        found = json.loads(content)
+        if found.pop("grammar") != _fingerprint(grammar):
+            return None
+        parts: dict[str, Any] = {name: tuple(part) if isinstance(part, list) else part for name, part in found.items()}
+        parts["rules"] = tuple(tuple(rule) for rule in parts["rules"])
+        parts["patterns"] = tuple(tuple(pattern) for pattern in parts["patterns"])
+        return Tables(*(parts[name] for name in Tables.__match_args__))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _fingerprint(grammar: bytes) -> str:
+    """Of the grammar and of the tables' layout; line ends don't count."""
+    import hashlib
+
+    return hashlib.sha256(f"{_FORMAT}".encode() + grammar.replace(b"\r\n", b"\n")).hexdigest()[:32]
 
 
 def build(grammar: str) -> Tables:
@@ -139,3 +181,7 @@ def _terminals(terminals: list[Any]) -> tuple[dict[str, str], tuple[tuple[str, s
             order = -len(text) if is_string else -1000
             patterns.append((-terminal.priority, order, str(terminal.name), terminal.pattern.to_regexp()))
     return words, tuple((name, pattern) for _, _, name, pattern in sorted(patterns))
+
+
+if __name__ == "__main__":
+    write()

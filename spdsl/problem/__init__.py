@@ -35,7 +35,7 @@ from spdsl.problem.regularizers import (
     Separable,
     TraceNorm,
 )
-from spdsl.problem.requirements import Requirement, unmet
+from spdsl.problem.requirements import Requirement, require_met, unmet
 from spdsl.problem.scaling import Scaling, standardize
 from spdsl.problem.self_paced import AxiomVerdict, SelfPaced, WeightKernel
 
@@ -78,6 +78,7 @@ __all__ = [
     "VariableDeclaration",
     "WeightKernel",
     "evaluate",
+    "require_met",
     "standardize",
     "unmet",
 ]

@@ -112,6 +112,7 @@ class Problem:
     labels: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Diagnostic, ...] = ()  # of the checker and of the derivation
     requirements: tuple[Requirement, ...] = ()  # what proofs took for granted; see `requirements.unmet`
+    derived_for: Mapping[str, float] | None = None  # the values it was derived for, None: the parameters' defaults
 
     def variable(self, name: str) -> VariableDeclaration:
         """The declaration of a variable."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from spdsl.diagnostics import DataError, Diagnostic
 from spdsl.problem.expressions import Expression, evaluate, text
 from spdsl.problem.functions import ScalarFunction
 from spdsl.problem.self_paced import SelfPaced
@@ -20,7 +21,7 @@ from spdsl.problem.self_paced import SelfPaced
 if TYPE_CHECKING:
     from spdsl.problem.bound import BoundProblem
 
-__all__ = ["Requirement", "disorder", "unmet"]
+__all__ = ["Requirement", "disorder", "require_met", "unmet"]
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,22 @@ def unmet(bound: BoundProblem) -> list[str]:
     if problem.self_paced is not None:
         complaints += _no_regularizer(problem.self_paced, bound)
     return complaints
+
+
+def require_met(bound: BoundProblem) -> None:
+    """Complain of what `unmet` finds.
+
+    Raises
+    ------
+    DataError
+        With a complaint for each.
+    """
+    complaints = unmet(bound)
+    if complaints:
+        raise DataError([Diagnostic("SPL432", complaint, help=(_MEND,)) for complaint in complaints])
+
+
+_MEND = "give parameters or data for which it holds; where rows need other pieces each, split the loss into a sum"
 
 
 def _wrong_sign(item: Requirement, bound: BoundProblem) -> str:

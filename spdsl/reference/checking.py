@@ -35,6 +35,7 @@ MOST_JUMPS = 8  # of which both sides are checked
 ROUNDING = 64 * float(np.finfo(float).eps)  # of a loss, relative to the largest
 BESIDE = 1e-6  # how far before a jump, relative to the path's length
 BELOW = 1e-4  # cvxpy may miss its optimum by so much; by more, it has not the same problem
+LEAST = 1e-4  # of all losses, that a gap is relative to at least: samples that are out say how large 0 is
 EXACT = 1e-9  # for what is only arithmetic: the objective, the weights
 
 
@@ -117,8 +118,10 @@ class _Work:
         weight_error, extra = self.weights(losses, at_zero, weights, age, failures)
         total = regularization + float(weights @ losses)
         objective = total + extra
+        # Where every weight is 0 nothing is left to be relative to but the losses that could have been.
+        whole = float(np.sum(at_zero)) + float(np.sum(np.abs(losses)))
         size = abs(regularization) + float(weights @ np.abs(losses)) + abs(extra)
-        objective_error = abs(solution.objective - objective) / max(size, 1e-300)
+        objective_error = abs(solution.objective - objective) / max(size, ROUNDING * whole, 1e-300)
         violation = infeasibility(self.bound, x)
         self.judge(failures, objective_error, violation, residual, solution.objective, objective)
         for constraint in self.bound.problem.constraints:
@@ -127,7 +130,7 @@ class _Work:
         cvx, status, distance = self.cvxpy(x, weights)
         gap = None
         if cvx is not None:
-            sizes = (abs(cvx.value), float(weights @ np.abs(losses)), float(weights @ at_zero), 1e-300)
+            sizes = (abs(cvx.value), float(weights @ np.abs(losses)), float(weights @ at_zero), LEAST * whole, 1e-300)
             gap = (total - cvx.value) / max(sizes)
             self.judge_gap(failures, gap, cvx)
             if distance is not None and distance > 1e-3 and gap <= self.tolerance:
@@ -231,6 +234,12 @@ class _Work:
             self.notes.append(f"CVX gave no optimum: {outcome.status}; the KKT residual decides")
             return None, outcome.status, None
         values = {name: np.asarray(expression.value, float) for name, expression in variables.items()}
+        if not all(np.isfinite(value).all() for value in values.values()):
+            return (
+                outcome,
+                outcome.status,
+                None,
+            )  # with no sample in and no regularizer, nothing says where the optimum is
         return outcome, outcome.status, self.distance(x, self.bound.layout.pack(values))
 
     def too_large(self) -> str:

@@ -21,6 +21,7 @@ __all__ = ["UnreadableFormulaError", "formula_function", "least_weighted_loss", 
 GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 STEPS = 90
 SMALLEST = 1e-300  # stands for v = 0 in log v
+FINE = 1e-10
 
 
 class UnreadableFormulaError(ValueError):
@@ -104,6 +105,7 @@ def penalty(bound: BoundProblem, age: float) -> Callable[[Array], Array]:
     def f(v: Array) -> Array:
         with np.errstate(all="ignore"):
             found = function({**values, argument: np.maximum(v, SMALLEST), age_name: float(age)})
+        found = np.where(np.abs(found) < SMALLEST / FINE, 0.0, found)  # what stood for v = 0
         return np.broadcast_to(np.asarray(found, float), np.shape(v))
 
     return f

@@ -54,6 +54,7 @@ class SavedResult:
     kind: Literal["path", "solution"]
     model_name: str
     source: str
+    derived_for: dict[str, float] | None
     backend: str
     options: Mapping[str, Any]
     data: Mapping[str, Any] | None
@@ -138,7 +139,11 @@ def _describe(kind: str, result: Path | Solution, include_data: bool) -> tuple[d
         "format": FORMAT,
         "version": VERSION,
         "kind": kind,
-        "model": {"name": bound.problem.name, "source": bound.problem.source},
+        "model": {
+            "name": bound.problem.name,
+            "source": bound.problem.source,
+            "derived_for": bound.problem.derived_for,
+        },
         "backend": result.backend,
         "options": pack_all("options", result.options, arrays),
         "sizes": {name: int(size) for name, size in bound.sizes.items()},
@@ -278,6 +283,7 @@ def _restore(meta: dict[str, Any], arrays: dict[str, Any]) -> SavedResult:
         kind=kind,
         model_name=str(meta["model"]["name"]),
         source=str(meta["model"]["source"]),
+        derived_for=meta["model"].get("derived_for"),
         backend=str(meta["backend"]),
         options=unpack_all("options", meta["options"], arrays),
         data=None if meta["data"] is None else unpack_all("data", meta["data"], arrays),

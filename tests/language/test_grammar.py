@@ -1,4 +1,4 @@
-"""The grammar has no conflicts, its tables are cached safely, and a warm start is light."""
+"""The grammar has no conflicts, its tables are its own, those of an edited one are cached safely."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from spdsl.cache import cache_folder, read_entry, write_entry
-from spdsl.grammars import GRAMMAR_FILE
+from spdsl.grammars import GRAMMAR_FILE, TABLES_FILE
 from spdsl.language import parse
-from spdsl.language.tables import START_SYMBOLS, build, tables
+from spdsl.language.tables import START_SYMBOLS, _read, build, tables
 from tests.language.models import FIVE, SELF_PACED_LASSO
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -64,40 +64,56 @@ def test_a_conflict_in_a_grammar_is_refused() -> None:
         build(grammar)
 
 
-def test_a_cold_start_fills_the_cache_and_a_warm_one_imports_nothing_heavy(fresh_cache: Path) -> None:
-    assert _run(_PARSE) == "['lark']"
-    assert len(list(fresh_cache.iterdir())) == 1
+def test_the_tables_beside_the_grammar_are_its_own() -> None:
+    """`python -m spdsl.language.tables` writes them after an edit."""
+    kept = _read(TABLES_FILE.read_bytes(), GRAMMAR_FILE.read_bytes())
+    assert kept is not None
+    assert kept == build(GRAMMAR_FILE.read_text(encoding="utf-8"))
+
+
+def test_no_start_imports_anything_heavy(fresh_cache: Path) -> None:
     assert _run(_PARSE) == "[]"
+    assert not fresh_cache.exists()
 
 
-def test_a_damaged_cache_is_built_again(fresh_cache: Path) -> None:
-    _run(_PARSE)
+def _edited(tmp_path: Path) -> str:
+    """The parse, by a grammar that was edited and whose tables were not written."""
+    grammar = tmp_path / "spl.lark"
+    grammar.write_text(GRAMMAR_FILE.read_text(encoding="utf-8") + "\n// edited\n", encoding="utf-8")
+    return f"from pathlib import Path\nimport spdsl.grammars as g\ng.GRAMMAR_FILE = Path({str(grammar)!r})\n{_PARSE}"
+
+
+def test_an_edited_grammar_is_analysed_once(fresh_cache: Path, tmp_path: Path) -> None:
+    assert _run(_edited(tmp_path)) == "['lark']"
+    assert len(list(fresh_cache.iterdir())) == 1
+    assert _run(_edited(tmp_path)) == "[]"
+
+
+def test_a_damaged_cache_is_built_again(fresh_cache: Path, tmp_path: Path) -> None:
+    code = _edited(tmp_path)
+    _run(code)
     (entry,) = fresh_cache.iterdir()
     whole = entry.read_bytes()
     for damage in (b"", whole[:-7], whole[:100] + b"\xff" + whole[101:]):
         entry.write_bytes(damage)
-        assert _run(_PARSE) == "['lark']"
+        assert _run(code) == "['lark']"
         assert entry.read_bytes() == whole
 
 
 def test_a_cache_that_cannot_be_written_changes_nothing_but_time(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    assert _run(_PARSE, SPDSL_CACHE=str(blocked)) == "['lark']"
-    assert _run(_PARSE, SPDSL_CACHE=str(blocked / "below")) == "['lark']"
+    code = _edited(tmp_path)
+    assert _run(code, SPDSL_CACHE=str(blocked)) == "['lark']"
+    assert _run(code, SPDSL_CACHE=str(blocked / "below")) == "['lark']"
     assert blocked.read_text() == "not a folder"
 
 
-def test_tables_of_another_grammar_are_not_used(fresh_cache: Path) -> None:
-    _run(_PARSE)
-    (entry,) = fresh_cache.iterdir()
-    import marshal
-
-    stored = read_entry(entry.name)
-    assert stored is not None
-    parts = marshal.loads(stored)
-    write_entry(entry.name, marshal.dumps(["another grammar", *parts[1:]]))
-    assert _run(_PARSE) == "['lark']"
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"{}", b'{"grammar": 1}'])
+def test_damaged_tables_are_none(damage: bytes) -> None:
+    assert _read(damage, GRAMMAR_FILE.read_bytes()) is None
+    assert _read(TABLES_FILE.read_bytes(), b"another grammar") is None
+    assert _read(TABLES_FILE.read_bytes().replace(b'"starts"', b'"ends"'), GRAMMAR_FILE.read_bytes()) is None
 
 
 def test_many_writers_leave_a_whole_entry(fresh_cache: Path) -> None:
@@ -122,14 +138,12 @@ def test_the_cache_folder_follows_the_platform(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "12345"])
-def test_the_tables_are_the_same_whatever_the_hash_seed(tmp_path: Path, seed: str) -> None:
-    _run(_PARSE, SPDSL_CACHE=str(tmp_path), PYTHONHASHSEED=seed)
-    (entry,) = tmp_path.iterdir()
-    import marshal
-
-    stored = read_entry(str(entry))
+def test_the_tables_are_the_same_whatever_the_hash_seed(fresh_cache: Path, tmp_path: Path, seed: str) -> None:
+    _run(_edited(tmp_path), PYTHONHASHSEED=seed)
+    (entry,) = fresh_cache.iterdir()
+    stored = read_entry(entry.name)
     assert stored is not None
-    assert marshal.loads(stored)[1:] == [getattr(tables(), name) for name in tables().__match_args__]
+    assert stored.splitlines()[2:] == TABLES_FILE.read_bytes().splitlines()[2:]
 
 
 def test_freshly_built_tables_parse_like_the_cached_ones() -> None:

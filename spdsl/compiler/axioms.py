@@ -74,6 +74,11 @@ def _convex(
                 )
         for left, right in pairwise(pieces):
             border = right.segment.ends[0]
+            below, above = scope.number(left.value, border, values), scope.number(right.value, border, values)
+            if not abs(above - below) <= 1e-9 * max(1.0, abs(below), abs(above)):
+                example = {"v": border, "l": -scope.number(left.slope, border, values), age: values[age]}
+                reason = f"f jumps from {below:.6g} to {above:.6g} at v = {border:.6g}, {age} = {values[age]:.6g}"
+                return AxiomVerdict(CONVEX, "refuted", reason, example)
             before, after = scope.number(left.slope, border, values), scope.number(right.slope, border, values)
             if after < before - 1e-12:
                 example = {"v": border, "l": -before, age: values[age]}

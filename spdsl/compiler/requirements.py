@@ -10,13 +10,13 @@ from spdsl.compiler.values import Lowering
 from spdsl.language.checked import CheckedModel, Inequality
 from spdsl.language.printer import unparse
 from spdsl.language.types import Sign
-from spdsl.problem.requirements import Requirement
+from spdsl.problem.requirements import Range, Requirement
 
 __all__ = ["requirements_of"]
 
 
-def requirements_of(model: CheckedModel) -> list[Requirement]:
-    """One requirement a name: data that convexity needs nonnegative, parameters that keep the sign of their default."""
+def requirements_of(model: CheckedModel) -> list[Requirement | Range]:
+    """Ranges of arguments; signs that convexity needs of data, and that parameters share with their defaults."""
     found: dict[str, Requirement] = {}
     needed = [item.needs_nonnegative for item in (*model.losses, *model.regularizers)]
     needed += [item.needs_nonnegative for item in model.constraints if isinstance(item, Inequality)]
@@ -32,4 +32,8 @@ def requirements_of(model: CheckedModel) -> list[Requirement]:
         word = "nonpositive" if condition.sign is Sign.NONPOSITIVE else "nonnegative"
         reason = "the model is convex only then, as with the defaults"
         found.setdefault(shown, Requirement(shown, word, reason, lowering.constant(condition.expression)))  # type: ignore[arg-type]
-    return list(found.values())
+    ranges = [
+        Range(item.what, item.wanted, lowering.constant(item.expression), item.low, item.high, item.open_low)
+        for item in model.ranges
+    ]
+    return [*found.values(), *ranges]

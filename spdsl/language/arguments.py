@@ -14,7 +14,7 @@ from spdsl.language.printer import shown
 from spdsl.language.signatures import Parameter
 from spdsl.language.tree import Call, Expression, Number
 
-__all__ = ["check_range", "default_number", "match_arguments", "usage", "values_by_name"]
+__all__ = ["check_range", "default_number", "match_arguments", "usage", "values_by_name", "wanted_range"]
 
 
 def usage(name: str, parameters: Sequence[Parameter]) -> str:
@@ -42,7 +42,8 @@ def match_arguments(
     `given` replaces the positional arguments of the call (without the age, say).
     """
     positional = list(call.arguments if given is None else given)
-    form = usage(call.function, parameters)
+    before = call.arguments[: len(call.arguments) - len(positional)]
+    form = usage(call.function, [*(Parameter(shown(argument)) for argument in before), *parameters])
     if len(positional) > len(parameters):
         extra = positional[len(parameters)]
         message = f"{what} `{call.function}` takes {_count(len(parameters))}, and this is one more"
@@ -106,16 +107,21 @@ def check_range(
     too_low = low is not None and (value <= low if parameter.open_low else value < low)
     too_high = high is not None and value > high
     if too_low or too_high:
-        if low is not None and high is not None:
-            wanted = f"must lie between {low:g} and {high:g}"
-        elif low is not None:
-            wanted = f"must be {'above' if parameter.open_low else 'at least'} {low:g}"
-        else:
-            wanted = f"must be at most {high:g}"
-        complaints.error("SPL230", f"`{parameter.name}` of `{what}` {wanted}, and this is {value:g}", argument.span)
+        message = f"`{parameter.name}` of `{what}` {wanted_range(parameter)}, and this is {value:g}"
+        complaints.error("SPL230", message, argument.span)
     elif parameter.whole and value != int(value):
         message = f"`{parameter.name}` of `{what}` is a whole number, and this is {value:g}"
         complaints.error("SPL230", message, argument.span)
+
+
+def wanted_range(parameter: Parameter) -> str:
+    """What a parameter's value has to be, as the end of a sentence; empty when it may be anything."""
+    low, high = parameter.low, parameter.high
+    if low is not None and high is not None:
+        return f"must lie between {low:g} and {high:g}"
+    if low is not None:
+        return f"must be {'above' if parameter.open_low else 'at least'} {low:g}"
+    return "" if high is None else f"must be at most {high:g}"
 
 
 def values_by_name(

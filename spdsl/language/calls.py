@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spdsl.language.arguments import check_range, match_arguments, values_by_name
+from spdsl.language.arguments import match_arguments, values_by_name
 from spdsl.language.atoms import check_atom
-from spdsl.language.constants import constant_value
 from spdsl.language.printer import shown
 from spdsl.language.scope import Binding, Scope
 from spdsl.language.scope import Role as NameRole
@@ -90,7 +89,7 @@ def _option(elaborator: Elaborator, argument: Expression, parameter: Parameter, 
         return made, None
     made, type_ = elaborator.number(argument, f"`{parameter.name}` of `{atom}`", scope)
     if type_ is not None:
-        check_range(parameter, constant_value(made, elaborator.defaults), argument, atom, elaborator.complaints)
+        elaborator.check_range(parameter, made, argument, atom)
     return made, type_
 
 

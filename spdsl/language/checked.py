@@ -39,6 +39,7 @@ __all__ = [
     "OptionCall",
     "OptionValue",
     "ParameterEntry",
+    "RangeCondition",
     "RequestedOption",
     "SelfPaced",
     "SignCondition",
@@ -140,6 +141,20 @@ class SignCondition(Record):
 
     expression: Expression
     sign: Sign
+
+
+class RangeCondition(Record):
+    """An argument that depends on names and has to lie in a range, such as tau of `quantile` between 0 and 1.
+
+    The defaults lie in it; the values of a run may not. `what` and `wanted` are the halves of the sentence to say then.
+    """
+
+    expression: Expression
+    low: float | None
+    high: float | None
+    open_low: bool
+    what: str
+    wanted: str
 
 
 class Objective(Record):
@@ -273,6 +288,8 @@ class CheckedModel(Record):
     override of the other sign would make the model non-convex and has to be refused."""
     sign_conditions: tuple[SignCondition, ...] = ()
     """The same for constants of several parameters or numbers, such as ``1 - rho``."""
+    ranges: tuple[RangeCondition, ...] = ()
+    """Arguments whose range only the values of a run can break."""
 
     def type_of(self, node: Expression) -> Type:
         """The type of a node of this model's (expanded) expressions."""

@@ -82,6 +82,7 @@ def _check(tree: Model) -> CheckedModel:
         warnings=complaints.warnings(),
         parameter_signs={**objectives.signs, **constraints.signs},
         sign_conditions=tuple({**objectives.conditions, **constraints.conditions}.values()),
+        ranges=tuple(declarations.elaborator.ranges.values()),
         tree=tree,
         types=declarations.elaborator.types,
     )

@@ -6,7 +6,7 @@ In: constraint statements and the declarations. Out: the `Constraint`s of `Check
 from __future__ import annotations
 
 from spdsl.diagnostics import Span, nearest_name
-from spdsl.language.arguments import check_range, match_arguments, values_by_name
+from spdsl.language.arguments import match_arguments, values_by_name
 from spdsl.language.checked import Constraint, Inequality, SignCondition, SupportConstraint
 from spdsl.language.constants import constant_value
 from spdsl.language.convexity import Rests, blame, is_bilinear, rests_on
@@ -249,8 +249,7 @@ class Constraints:
                 made, type_ = self.elaborator.number(argument, f"`{parameter.name}` of `{call.function}`")
                 if type_ is None:
                     return None
-                value = constant_value(made, self.elaborator.defaults)
-                check_range(parameter, value, argument, call.function, self.complaints)
+                self.elaborator.check_range(parameter, made, argument, call.function)
             if made is None:
                 return None
             arguments[parameter.name] = made

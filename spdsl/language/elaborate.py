@@ -12,13 +12,16 @@ from typing import Any
 
 from spdsl.diagnostics import Related, Span
 from spdsl.language import operators
+from spdsl.language.arguments import check_range, wanted_range
 from spdsl.language.calls import call_type
+from spdsl.language.checked import RangeCondition
 from spdsl.language.complaints import Complaints
 from spdsl.language.constants import constant_value
 from spdsl.language.printer import shown, unparse
 from spdsl.language.rules import sign_of_number
 from spdsl.language.scope import Binding, Scope
 from spdsl.language.scope import Role as NameRole
+from spdsl.language.signatures import Parameter
 from spdsl.language.tree import (
     MAXIMUM_DEPTH,
     Boolean,
@@ -80,6 +83,7 @@ class Elaborator:
         self.unsigned: frozenset[str] = frozenset()
         self.defaults: dict[str, Expression] = {}
         self.default_signs: dict[str, tuple[Expression, Sign]] = {}
+        self.ranges: dict[str, RangeCondition] = {}
         self.signed_texts: frozenset[str] | None = None
         self.points: dict[str, str] = {}
         self._alive: list[Expression] = []
@@ -147,6 +151,17 @@ class Elaborator:
         sign = Sign.NONPOSITIVE if value < 0 else Sign.NONNEGATIVE
         self.default_signs[text] = (node, sign)
         return sign
+
+    def check_range(self, parameter: Parameter, made: Expression, argument: Expression, what: str) -> None:
+        """Complain of an argument out of range under the defaults; note one that other values may bring there."""
+        value = constant_value(made, self.defaults)
+        check_range(parameter, value, argument, what, self.complaints)
+        wanted = wanted_range(parameter)
+        if wanted and constant_value(made) is None:
+            condition = RangeCondition(
+                made, parameter.low, parameter.high, parameter.open_low, f"`{parameter.name}` of `{what}`", wanted
+            )
+            self.ranges.setdefault(f"{condition.what}: {unparse(made)}", condition)
 
     def keep(self, node: Expression, type_: Type | None, reason: str = "") -> Typed:
         """Remember the type of a node, and why its curvature is unknown."""

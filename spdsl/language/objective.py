@@ -6,9 +6,8 @@ In: statements and the declarations. Out: `Objective`s and `SelfPaced` of `Check
 from __future__ import annotations
 
 from spdsl.diagnostics import Related, nearest_name
-from spdsl.language.arguments import check_range, match_arguments, usage, values_by_name
+from spdsl.language.arguments import match_arguments, usage, values_by_name
 from spdsl.language.checked import DefineEntry, Objective, SelfPaced, SignCondition
-from spdsl.language.constants import constant_value
 from spdsl.language.convexity import blame, is_bilinear, rests_on, weighing_data
 from spdsl.language.declarations import Declarations
 from spdsl.language.printer import shown
@@ -165,8 +164,8 @@ class Objectives:
             return
         if not isinstance(call, Call):
             message = "`self_paced` takes an SP-regularizer"
-            help_ = f"write `linear({age})`, or the name of a `define` of v and the age"
-            self.complaints.error("SPL219", message, call.span, "", help_)
+            helps = [f"write `linear({age})`, or name your own f: `define f(v, {age}) = ...` and `self_paced f({age})`"]
+            self.complaints.error("SPL219", message, call.span, "", *helps)
             return
         declarations.scope.find(call.function)
         if call.function in declarations.defines:
@@ -233,8 +232,7 @@ class Objectives:
             made, type_ = self.elaborator.number(argument, f"`{parameter.name}` of `{call.function}`")
             if type_ is None:
                 return None
-            value = constant_value(made, self.elaborator.defaults)
-            check_range(parameter, value, argument, call.function, self.complaints)
+            self.elaborator.check_range(parameter, made, argument, call.function)
             options[parameter.name] = made
         return options
 

@@ -165,7 +165,8 @@ def product_type(elaborator: Elaborator, made: Chain, written: Chain, types: Seq
         # Two equal factors make a square: only told for the first two, which is where people write it.
         same = index == 0 and bool(total.variables) and made.operands[0] == made.operands[1]
         if operator == "@":
-            judged, why = _matrix_product(elaborator, left, total, right, type_, same)
+            weight = _weight_of_square(made, types, index)
+            judged, why = _matrix_product(elaborator, left, total, right, type_, same, weight)
         else:
             more = made.operators[index + 1 : index + 2] == ("@",)
             following = written.operands[index + 2] if more else None
@@ -175,6 +176,20 @@ def product_type(elaborator: Elaborator, made: Chain, written: Chain, types: Seq
         reason = reason or why
         total = judged
     return total, reason
+
+
+def _weight_of_square(made: Chain, types: Sequence[Type], index: int) -> Sign | None:
+    """The sign of c in ``c * w @ w``, which groups as ``(c * w) @ w``; None where the product is no such square."""
+    factors = types[:index]
+    moving = bool(types[index].variables) and made.operands[index] == made.operands[index + 1]
+    if index == 0 or not moving or any(item.variables or item.shape for item in factors):
+        return None
+    if any(operator != "*" for operator in made.operators[:index]):
+        return None
+    sign = factors[0].sign
+    for item in factors[1:]:
+        sign = multiply_signs(sign, item.sign)
+    return sign
 
 
 def _elementwise_product(
@@ -239,7 +254,7 @@ def _quotient(left: Expression, a: Type, right: Expression, b: Type) -> tuple[Cu
 
 
 def _matrix_product(
-    elaborator: Elaborator, left: Expression, a: Type, right: Expression, b: Type, same: bool
+    elaborator: Elaborator, left: Expression, a: Type, right: Expression, b: Type, same: bool, weight: Sign | None
 ) -> Judged:
     for node, type_ in ((left, a), (right, b)):
         if not type_.shape:
@@ -255,6 +270,10 @@ def _matrix_product(
     if a.variables and b.variables:
         if same and not shape and is_flat(a.curvature):
             return join((a, b), kind, shape, Curvature.CONVEX, Sign.NONNEGATIVE), ""
+        if weight is not None and not shape and is_flat(b.curvature):
+            curvature = scale(Curvature.CONVEX, weight)
+            reason = "the sign of the factor before it is not known" if curvature is Curvature.UNKNOWN else ""
+            return join((a, b), kind, shape, curvature, weight), reason
         reason = "two expressions with variables in them are multiplied"
         return join((a, b), kind, shape, Curvature.UNKNOWN, sign), reason
     curvature, reason = _product_curvature(left, a, right, b)

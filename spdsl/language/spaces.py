@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from spdsl.diagnostics import nearest_name
-from spdsl.language.arguments import check_range, match_arguments, values_by_name
+from spdsl.language.arguments import match_arguments, values_by_name
 from spdsl.language.checked import Kernel
-from spdsl.language.constants import constant_value
 from spdsl.language.printer import shown
 from spdsl.language.signatures import KERNELS
 from spdsl.language.tree import Call, Expression, Name, TypeExpression, VariableDeclaration
@@ -75,8 +74,7 @@ def _kernel(declarations: Declarations, call: Expression, points: Type) -> Kerne
         made, type_ = declarations.elaborator.number(argument, f"`{parameter.name}` of `{call.function}`")
         if type_ is None:
             return None
-        value = constant_value(made, declarations.elaborator.defaults)
-        check_range(parameter, value, argument, call.function, declarations.complaints)
+        declarations.elaborator.check_range(parameter, made, argument, call.function)
         arguments[parameter.name] = made
     return Kernel(call.function, arguments, span=call.span)
 

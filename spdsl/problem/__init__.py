@@ -35,7 +35,7 @@ from spdsl.problem.regularizers import (
     Separable,
     TraceNorm,
 )
-from spdsl.problem.requirements import Requirement, require_met, unmet
+from spdsl.problem.requirements import Range, Requirement, require_met, unmet
 from spdsl.problem.scaling import Scaling, standardize
 from spdsl.problem.self_paced import AxiomVerdict, SelfPaced, WeightKernel
 
@@ -64,6 +64,7 @@ __all__ = [
     "PieceKernel",
     "Predictor",
     "Problem",
+    "Range",
     "Regularizer",
     "Requirement",
     "ScalarFunction",

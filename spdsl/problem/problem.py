@@ -12,7 +12,7 @@ from spdsl.problem.expressions import Expression
 from spdsl.problem.functions import ScalarFunction
 from spdsl.problem.predictors import Predictor
 from spdsl.problem.regularizers import Regularizer
-from spdsl.problem.requirements import Requirement
+from spdsl.problem.requirements import Range, Requirement
 from spdsl.problem.self_paced import SelfPaced
 
 __all__ = [
@@ -111,7 +111,7 @@ class Problem:
     assumptions: tuple[str, ...] = ()  # what `assume convex` was said of, in the model's words
     labels: Mapping[str, str] = field(default_factory=dict)
     warnings: tuple[Diagnostic, ...] = ()  # of the checker and of the derivation
-    requirements: tuple[Requirement, ...] = ()  # what proofs took for granted; see `requirements.unmet`
+    requirements: tuple[Requirement | Range, ...] = ()  # what proofs took for granted; see `requirements.unmet`
     derived_for: Mapping[str, float] | None = None  # the values it was derived for, None: the parameters' defaults
 
     def variable(self, name: str) -> VariableDeclaration:

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from spdsl.diagnostics import DataError, Diagnostic
-from spdsl.problem.expressions import Expression, evaluate, text
+from spdsl.problem.expressions import Expression, evaluate, names, text
 from spdsl.problem.functions import ScalarFunction
 from spdsl.problem.self_paced import SelfPaced
 
 if TYPE_CHECKING:
     from spdsl.problem.bound import BoundProblem
 
-__all__ = ["Requirement", "disorder", "require_met", "unmet"]
+__all__ = ["Range", "Requirement", "disorder", "require_met", "unmet"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,28 @@ class Requirement:
     expression: Expression | None = None
 
 
+@dataclass(frozen=True)
+class Range:
+    """An argument (a number made of parameters, data and sizes) with a range; `what` it is, and what is `wanted`."""
+
+    what: str
+    wanted: str
+    expression: Expression
+    low: float | None = None
+    high: float | None = None
+    open_low: bool = False
+
+
 def unmet(bound: BoundProblem) -> list[str]:
     """Sentences for everything that the derivation rests on and that these values break; usually none."""
     problem = bound.problem
-    complaints = [found for item in problem.requirements if (found := _wrong_sign(item, bound))]
+    complaints = [
+        found
+        for item in problem.requirements
+        if (found := _out_of_range(item, bound) if isinstance(item, Range) else _wrong_sign(item, bound))
+    ]
+    if complaints:
+        return complaints  # the pieces of a function that isn't defined for these values say nothing
     functions = [] if problem.loss is None else [problem.loss.function]
     functions += [item.function for item in problem.regularizers if hasattr(item, "function")]
     for function in functions:
@@ -58,10 +76,13 @@ def require_met(bound: BoundProblem) -> None:
     """
     complaints = unmet(bound)
     if complaints:
-        raise DataError([Diagnostic("SPL432", complaint, help=(_MEND,)) for complaint in complaints])
+        raise DataError([Diagnostic("SPL432", complaint, help=(_mend(complaint),)) for complaint in complaints])
 
 
-_MEND = "give parameters or data for which it holds; where rows need other pieces each, split the loss into a sum"
+def _mend(complaint: str) -> str:
+    if "pieces" in complaint or "kinks" in complaint:
+        return "where rows need other pieces each, split the loss into a sum"
+    return "give other values"
 
 
 def _wrong_sign(item: Requirement, bound: BoundProblem) -> str:
@@ -72,6 +93,17 @@ def _wrong_sign(item: Requirement, bound: BoundProblem) -> str:
         return ""
     worst = float(numbers.flat[int(np.argmax(bad))])
     return f"`{item.name}` has to be {item.sign} ({item.reason}), and it is {worst:.6g}"
+
+
+def _out_of_range(item: Range, bound: BoundProblem) -> str:
+    if not names(item.expression) <= set(bound.values):
+        return ""  # it moves with the age
+    value = float(evaluate(item.expression, bound.values))
+    low = -np.inf if item.low is None else item.low
+    high = np.inf if item.high is None else item.high
+    if value < low or value > high or np.isnan(value) or (item.open_low and value == low):
+        return f"{item.what} {item.wanted}, and it is {value:.6g}"
+    return ""
 
 
 ROWS = 100_000  # of parameters that differ from sample to sample, at most so many are held against the formula

@@ -20,7 +20,7 @@ class Status(Enum):
 
     SOLVED = "solved to the tolerance that was asked for"
     EXACT = "solved exactly: the KKT conditions hold to machine precision"
-    INTERRUPTED = "stopped by the user; what was reached is kept, and running on from it is possible"
+    INTERRUPTED = "stopped by the user; what was reached is kept"
     TIME_LIMIT = "the time limit was reached before the tolerance; raise `time_limit` or loosen `tolerance`"
     ITERATION_LIMIT = "the iteration limit was reached before the tolerance; raise the limit or loosen `tolerance`"
     STALLED = "no further progress is possible in floating point; scale the data, or loosen `tolerance`"

@@ -109,3 +109,23 @@ def test_a_parameter_that_flips_convexity_is_found():
 def test_an_f_that_stops_being_self_paced_is_found(t, fine):
     sentences = unmet(bound("(X @ w - y)^2", "own(lambda)", values={"t": t}))
     assert (sentences == []) is fine
+
+
+@pytest.mark.parametrize(
+    "loss", ["quantile(X @ w - y, low)", "quantile(X @ w - y, low/1)", "quantile(y - X @ w, 1 - low)"]
+)
+@pytest.mark.parametrize(("low", "inside"), [(0.0, True), (0.3, True), (1.0, True), (-0.2, False), (1.2, False)])
+def test_an_argument_that_a_value_brings_out_of_range_is_found(loss: str, low: float, inside: bool):
+    found = unmet(bound(loss, values={"low": low}))
+    assert found == [] if inside else "`tau` of `quantile` must lie between 0 and 1, and it is" in found[0]
+
+
+def test_an_open_end_of_a_range_is_out_of_it():
+    assert unmet(bound("huber(X @ w - y, low)", values={"low": 0.1})) == []
+    (sentence,) = unmet(bound("huber(X @ w - y, low)", values={"low": 0.0}))
+    assert "must be above 0, and it is 0" in sentence
+
+
+def test_the_parameter_of_a_regularizer_has_its_range_too():
+    (sentence,) = unmet(bound("(X @ w - y)^2", "polynomial(lambda, t)", values={"t": 0.5}))
+    assert "`t` of `polynomial` must be above 1, and it is 0.5" in sentence

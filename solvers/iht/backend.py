@@ -56,7 +56,7 @@ class _HardThresholding(BackEnd[IhtState]):
     """What the eight back ends share."""
 
     method: ClassVar[Method]
-    kinds: ClassVar[tuple[str, ...]] = ("sparse", "groups")
+    kinds: ClassVar[tuple[str, ...]] = ("sparse", "groups", "union_of")
     twin: ClassVar[str] = "graph_sto_iht"
 
     def refuses(self, problem: Problem) -> list[str]:

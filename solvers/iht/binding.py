@@ -22,6 +22,7 @@ from spdsl.solvers.iht.support_sets import (
     PublishedConnectedSet,
     SparseSet,
     SupportSet,
+    SupportUnion,
 )
 
 __all__ = ["SmoothRegularizer", "fixed_age", "graph_of", "objective_of", "support_set_of"]
@@ -141,6 +142,8 @@ def support_set_of(problem: BoundProblem, effort: Any, published: bool) -> Suppo
         labels = np.asarray(given).ravel() if np.ndim(given) else np.arange(p) // int(given)
         size = options.get("size")
         return GroupSet(labels, int(options["count"]), None if size is None else int(size))
+    if place.kind == "union_of":
+        return SupportUnion(p, rows_as_supports(options["supports"]), int(options["count"]))
     graph = graph_of(problem)
     assert graph is not None
     size, components = int(options["size"]), int(options.get("components", 1))
@@ -148,3 +151,12 @@ def support_set_of(problem: BoundProblem, effort: Any, published: bool) -> Suppo
         return PublishedConnectedSet(graph, size, components)
     budget = options.get("budget")
     return ConnectedSet(graph, size, components, None if budget is None else float(budget), effort)
+
+
+def rows_as_supports(matrix: Any) -> list[NDArray[np.int64]]:
+    """For each row of a dense or CSR matrix the columns in which it is not zero."""
+    if hasattr(matrix, "tocsr"):
+        rows = matrix.tocsr(copy=True)
+        rows.eliminate_zeros()
+        return [np.sort(part).astype(np.int64) for part in np.split(rows.indices, rows.indptr[1:-1])]
+    return [np.flatnonzero(row) for row in np.asarray(matrix)]

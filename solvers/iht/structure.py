@@ -13,6 +13,7 @@ SHOWN = {
     "sparse": "support({0}) in sparse(size)",
     "connected": "support({0}) in connected(G, size)",
     "groups": "support({0}) in groups(g, count)",
+    "union_of": "support({0}) in union_of(S, count)",
 }
 
 

@@ -211,10 +211,11 @@ class Inequality(Record):
 class SupportConstraint(Record):
     """`support(variable) in set(...)`.
 
-    `set` is ``"connected"``, ``"sparse"`` or ``"groups"``; `arguments` by name: connected has ``graph`` (a
+    `set` is ``"connected"``, ``"sparse"``, ``"groups"`` or ``"union_of"``; `arguments` by name: connected has ``graph`` (a
     `Name`), ``size``, ``components`` and ``budget`` (an absent budget is missing from the mapping); sparse
     has ``size``; groups has ``groups`` (a `Name` of a data vector of group numbers, or a number: the length
-    of consecutive blocks) and ``count``.
+    of consecutive blocks) and ``count``; union_of has ``supports`` (a `Name` of a data matrix, one support a row) and
+    ``count``.
     """
 
     variable: str

@@ -20,7 +20,7 @@ from spdsl.language.types import Curvature, Kind, Sign, Type, Verdict
 
 __all__ = ["Constraints"]
 
-_SET_FORMS = "the sets are `sparse(size)`, `connected(G, size)` and `groups(g, count)`"
+_SET_FORMS = "the sets are `sparse(size)`, `connected(G, size)`, `groups(g, count)` and `union_of(S, count)`"
 
 
 class Constraints:
@@ -245,6 +245,8 @@ class Constraints:
                 continue
             if parameter.name == "groups":
                 made = self._groups(argument, support)
+            elif parameter.name == "supports":
+                made = self._supports(argument, support)
             else:
                 made, type_ = self.elaborator.number(argument, f"`{parameter.name}` of `{call.function}`")
                 if type_ is None:
@@ -280,6 +282,19 @@ class Constraints:
         if type_.variables or (type_.shape and type_.shape != support.shape):
             message = f"the groups of {support.shape[0]} elements are {support.shape[0]} numbers"
             help_ = f"declare `g : vector({support.shape[0]})` in `data`, or give the length of consecutive blocks"
+            self.complaints.error("SPL205", message, argument.span, f"{type_}", help_)
+            return None
+        return made
+
+    def _supports(self, argument: Expression, support: Type) -> Expression | None:
+        made, type_ = self.elaborator.numeric(argument)
+        if type_ is None:
+            return None
+        if type_.variables or len(type_.shape) != 2 or type_.shape[1] != support.shape[0]:
+            message = f"the supports of a vector of {support.shape[0]} elements are the rows of a matrix as wide as that"
+            help_ = (
+                f"declare `S : matrix(k, {support.shape[0]})` in `data`: row j is not zero at the coordinates of support j"
+            )
             self.complaints.error("SPL205", message, argument.span, f"{type_}", help_)
             return None
         return made

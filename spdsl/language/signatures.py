@@ -178,6 +178,10 @@ SETS: dict[str, Signature] = {
             "groups", (Parameter("groups"), Parameter("count", low=1.0, whole=True)),
             "the coordinates of at most `count` groups",
         ),
+        Signature(
+            "union_of", (Parameter("supports"), Parameter("count", 1.0, low=1.0, whole=True)),
+            "the coordinates of at most `count` of the given supports",
+        ),
     )
 }  # fmt: skip
 """What the support of a vector may be kept in."""

@@ -42,12 +42,12 @@ class SemidefiniteConstraint:
 class SupportConstraint:
     """The support of a vector variable lies in a set.
 
-    `kind` is ``sparse``, ``connected`` or ``groups``; `graph` names the graph of ``connected``; `options` hold the
-    other arguments by name (size, components, budget, groups, ...), as expressions over data and parameters.
+    `kind` is ``sparse``, ``connected``, ``groups`` or ``union_of``; `graph` names the graph of ``connected``; `options` hold the
+    other arguments by name (size, components, budget, groups, supports, ...), as expressions over data and parameters.
     """
 
     variable: str
-    kind: Literal["sparse", "connected", "groups"]
+    kind: Literal["sparse", "connected", "groups", "union_of"]
     graph: str | None = None
     options: dict[str, Expression] = field(default_factory=dict)
     text: str = ""

@@ -42,6 +42,10 @@ def support_complaints(bound: BoundProblem, constraint: SupportConstraint, x: Ar
         touched = len(np.unique(_groups(options["groups"], bound, name)[found]))
         if "count" in options and touched > int(options["count"]):
             complaints.append(f"support({name}) touches {touched} groups, more than count = {int(options['count'])}")
+    if constraint.kind == "union_of":
+        count = int(options["count"])
+        if not _covered(frozenset(found.tolist()), _rows(options["supports"]), count):
+            complaints.append(f"support({name}) does not lie in the union of {count} of the given supports")
     if constraint.kind == "connected" and len(found):
         assert constraint.graph is not None
         components, cost = _forest(bound.data[constraint.graph], found)
@@ -60,6 +64,22 @@ def _groups(groups: Any, bound: BoundProblem, name: str) -> Any:
         return np.asarray(groups).ravel()
     size = bound.layout.slices[name].stop - bound.layout.slices[name].start
     return np.arange(size) // int(groups)
+
+
+def _rows(supports: Any) -> list[frozenset[int]]:
+    """The given supports: for each row the columns in which it is not zero."""
+    dense = supports.toarray() if hasattr(supports, "toarray") else np.asarray(supports)
+    return [frozenset(np.flatnonzero(row).tolist()) for row in dense]
+
+
+def _covered(entries: frozenset[int], supports: list[frozenset[int]], count: int) -> bool:
+    """Do at most `count` of the supports hold all entries? Tries each support that holds the first open entry."""
+    if not entries:
+        return True
+    if count < 1:
+        return False
+    first = min(entries)
+    return any(_covered(entries - nodes, supports, count - 1) for nodes in supports if first in nodes)
 
 
 def _forest(graph: Any, nodes: Any) -> tuple[int, float]:

@@ -177,10 +177,10 @@ def test_a_chain_of_comparisons_becomes_its_pairs() -> None:
 
 
 def test_sets_have_their_arguments_by_name() -> None:
-    data = "G : graph(d)\ng : vector(d)"
+    data = "G : graph(d)\ng : vector(d)\nS : matrix(k, d)"
     subject = (
         "support(w) in sparse(3)\nsupport(w) in connected(G, 4, budget = 2.5)\nsupport(w) in groups(g, 2)\n"
-        "support(w) in groups(5, count = 2)"
+        "support(w) in groups(5, count = 2)\nsupport(w) in union_of(S)"
     )
     found = checked(regression(data=data, subject=subject)).constraints
     assert [sorted(c.arguments) for c in found if isinstance(c, SupportConstraint)] == [
@@ -188,6 +188,7 @@ def test_sets_have_their_arguments_by_name() -> None:
         ["budget", "components", "graph", "size"],
         ["count", "groups"],
         ["count", "groups"],
+        ["count", "supports"],
     ]
 
 

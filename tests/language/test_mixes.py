@@ -55,6 +55,7 @@ CONSTRAINTS = {
     "sparse": "support(w) in sparse(10)",
     "connected": "support(w) in connected(G, size = 10, components = 2, budget = 3)",
     "groups": "support(w) in groups(g, count = 2)",
+    "union": "support(w) in union_of(D, count = 2)",
 }
 
 

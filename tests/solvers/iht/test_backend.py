@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -127,6 +129,28 @@ def test_groups_are_kept_whole() -> None:
         assert answer["w"] == pytest.approx(w, abs=1e-6)
 
 
+@pytest.mark.parametrize("backend", PLAIN)
+@pytest.mark.parametrize("as_csr", [False, True])
+def test_a_union_of_given_supports_is_found_and_certified(backend: str, as_csr: bool) -> None:
+    rng = np.random.default_rng(4)
+    S = np.zeros((12, 40))
+    for row in S:
+        row[rng.choice(40, 5, replace=False)] = 1.0
+    inside = np.flatnonzero(S[3] + S[7])
+    w = np.zeros(40)
+    w[inside] = rng.normal(size=inside.size)
+    X = rng.normal(size=(60, 40))
+    source = text(set_="union_of(S, count = 2)").replace("\nvariable", "  S : matrix(k, p)\n\nvariable")
+    model = spdsl.parse(source)
+    answer = model.solve(X=X, y=X @ w, S=sparse.csr_array(S) if as_csr else S, backend=backend)
+    assert answer["w"] == pytest.approx(w, abs=1e-6)
+    assert model.check(answer).ok
+    # An entry of a third support: the union of any two no longer holds all.
+    outside = np.array(answer.x)
+    outside[np.setdiff1d(np.arange(40), inside)[0]] = 1e-3
+    assert any("union of 2" in reason for reason in model.check(replace(answer, x=outside)).rows[0].failures)
+
+
 def test_several_components_and_a_budget_are_kept() -> None:
     X, y, _ = planted(5, 10, 8, 60, noise=0.3)
     costly = nx.Graph()
@@ -157,8 +181,6 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 
 
 def test_a_perturbed_answer_fails_the_check() -> None:
-    from dataclasses import replace
-
     X, y, _ = planted(8, 8, 6, 60, noise=0.2)
     model = spdsl.parse(text(set_="connected(G, size = 6)"))
     answer = model.solve(X=X, y=y, G=edges(8))
@@ -201,13 +223,17 @@ def test_a_model_with_a_support_constraint_is_picked_up_without_being_asked() ->
         ("connected(G, size = 101)", "the graph has 100"),
         ("connected(G, size = 3, components = 4)", "can't form 4 pieces"),
         ("sparse(101)", "has 100"),
+        ("union_of(S, 4)", "3 are given"),
     ],
 )
 def test_sizes_that_no_support_has_are_refused_with_the_data(set_: str, words: str) -> None:
     X, y, _ = planted(9, 10, 8, 50)
-    given = {"G": edges(10)} if "G" in set_ else {}
+    given = {"G": edges(10)} if "G" in set_ else {"S": np.eye(3, 100)} if "S" in set_ else {}
+    source = text(set_=set_)
+    if "S" in set_:
+        source = source.replace("\nvariable", "  S : matrix(k, p)\n\nvariable")
     with pytest.raises(SpdslError, match=words):
-        spdsl.parse(text(set_=set_)).solve(X=X, y=y, **given)
+        spdsl.parse(source).solve(X=X, y=y, **given)
 
 
 def test_every_way_to_give_a_graph_gives_the_same_answer() -> None:

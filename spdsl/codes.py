@@ -149,6 +149,7 @@ CODES: dict[str, str] = {
     "SPL511": "no support has the size and the number of pieces that are asked for",
     "SPL512": "a set of supports can't be projected onto by the method that was asked for",
     "SPL513": "an exact projection would have to try too many supports",
+    "SPL519": "stability selection can't repeat a model",
     # --- 6xx the certificate (spdsl/reference) ---
     "SPL601": "cvxpy can't express a part of the problem",
     # --- 7xx command line and files (spdsl/cli.py, spdsl/solution, spdsl/view) ---

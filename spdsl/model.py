@@ -12,11 +12,16 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from spdsl.diagnostics import Diagnostic, SpdslWarning, UsageError, nearest_name, render
+from spdsl.diagnostics import Diagnostic, SpdslWarning, UsageError, render
+from spdsl.keywords import merged, sort_values
 from spdsl.problem import BoundProblem, Problem
 from spdsl.solution import Path, Solution, Status
+
+if TYPE_CHECKING:
+    from spdsl.solvers.iht.stability import Stability
+    from spdsl.solvers.protocol import BackEnd
 
 __all__ = ["Model", "load", "load_result", "parse"]
 
@@ -145,35 +150,95 @@ class Model:
         SpdslWarning
             On what the language, the binding of data or the back end has to say that is no error.
         """
-        from spdsl.compiler import suited
-        from spdsl.data import bind as bind_data
-        from spdsl.solvers.dispatch import check_options, pick
         from spdsl.solvers.driver import run
 
-        chosen = pick(self.problem, backend)
-        known_options = [item.name for item in chosen.option_help()]
-        sorted_out = _sort_values(self.problem, known_options, chosen.name, values)
-        bound = bind_data(
-            self.problem,
-            arrays=sorted_out.data,
-            data=data,
-            bindings=bind,
-            parameters=_merged("parameter", sorted_out.parameters, parameters),
-            standardize=[standardize] if isinstance(standardize, str) else list(standardize),
+        chosen, bound, checked = self._prepared(
+            data,
+            bind=bind,
+            backend=backend,
+            options=options,
+            parameters=parameters,
+            standardize=standardize,
+            seed=seed,
+            time_limit=time_limit,
+            **values,
         )
-        bound = suited(bound)
-        if bound.problem is not self.problem:
-            chosen = pick(bound.problem, chosen.name)
-        wanted = _merged("option", sorted_out.options, options)
-        wanted |= {name: value for name, value in (("seed", seed), ("time_limit", time_limit)) if value is not None}
-        checked = check_options(chosen, {**self._requested(bound, chosen.name), **wanted})
-        for remark in self._remarks(bound):
-            _warn(remark)
         with _progress(progress) as told:
             result = run(chosen, bound, checked, told, callback)
         if not result.status.ok and result.status is not Status.INTERRUPTED:
             _warn(f"{result.status.value}{': ' + result.message if result.message else ''}")
         return result
+
+    def stability(
+        self,
+        data: Any = None,
+        *,
+        repeats: int = 50,
+        share: float = 0.5,
+        jobs: int = 1,
+        variable: str | None = None,
+        **given: Any,
+    ) -> Stability:
+        """Solve the model on many random shares of its samples and count how often each entry is chosen.
+
+        Parameters
+        ----------
+        repeats, share, jobs, variable
+            See `spdsl.solvers.iht.stability.stability`.
+        **given
+            As for `solve`: files, bindings, options, data and parameters by name.
+
+        Returns
+        -------
+        spdsl.solvers.iht.stability.Stability
+            Shares by entry, the entries above a threshold, a bound on how many of them are wrong.
+        """
+        from spdsl.solvers.iht.stability import stability
+
+        chosen, bound, checked = self._prepared(data, **given)
+        found = stability(bound, chosen, checked, variable, repeats, share, jobs)
+        if found.unfinished:
+            _warn(f"{found.unfinished} of {repeats} repeats ended at a limit; what they had reached is counted")
+        return found
+
+    def _prepared(
+        self,
+        data: Any = None,
+        *,
+        bind: Mapping[str, Any] | Sequence[str] | None = None,
+        backend: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        standardize: str | Iterable[str] = (),
+        seed: int | None = None,
+        time_limit: float | None = None,
+        **values: Any,
+    ) -> tuple[BackEnd[Any], BoundProblem, Any]:
+        """The back end, the model with its data, and the checked options; tells what there is to remark."""
+        from spdsl.compiler import suited
+        from spdsl.data import bind as bind_data
+        from spdsl.solvers.dispatch import check_options, pick
+
+        chosen = pick(self.problem, backend)
+        known_options = [item.name for item in chosen.option_help()]
+        sorted_out = sort_values(self.problem, known_options, chosen.name, values)
+        bound = bind_data(
+            self.problem,
+            arrays=sorted_out.data,
+            data=data,
+            bindings=bind,
+            parameters=merged("parameter", sorted_out.parameters, parameters),
+            standardize=[standardize] if isinstance(standardize, str) else list(standardize),
+        )
+        bound = suited(bound)
+        if bound.problem is not self.problem:
+            chosen = pick(bound.problem, chosen.name)
+        wanted = merged("option", sorted_out.options, options)
+        wanted |= {name: value for name, value in (("seed", seed), ("time_limit", time_limit)) if value is not None}
+        checked = check_options(chosen, {**self._requested(bound, chosen.name), **wanted})
+        for remark in self._remarks(bound):
+            _warn(remark, depth=4)
+        return chosen, bound, checked
 
     def check(self, result: Solution | Path, ages: Iterable[float] | None = None, **options: Any) -> Any:
         """Hold a result against CVX: objective, feasibility, KKT residual, distance to the optimum of the w-problem.
@@ -289,88 +354,7 @@ def _graph(**parts: Any) -> Any:
     return Graph(**parts)
 
 
-# --- keywords ------------------------------------------------------------------------------------------------------
-
-
-class _Sorted:
-    """Keyword values by what they are."""
-
-    def __init__(self) -> None:
-        self.data: dict[str, Any] = {}
-        self.parameters: dict[str, Any] = {}
-        self.options: dict[str, Any] = {}
-
-
-def _sort_values(problem: Problem, options: Sequence[str], backend: str, values: Mapping[str, Any]) -> _Sorted:
-    """Tell data, parameters and options apart by name; all complaints together."""
-    found = _Sorted()
-    data = [item.name for item in problem.data]
-    parameters = [item.name for item in problem.parameters]
-    dims = [*(item.dims for item in problem.data), *(item.dims for item in problem.variables)]
-    sizes = [dim for shape in dims for dim in shape if not dim.isdigit()]
-    complaints: list[Diagnostic] = []
-    for name, value in values.items():
-        places = [
-            (what, target)
-            for what, target, names in (
-                ("data", found.data, data),
-                ("parameters", found.parameters, parameters),
-                ("options", found.options, options),
-                ("data", found.data, sizes),
-            )
-            if name in names
-        ]
-        if len(places) == 1:
-            places[0][1][name] = value
-        elif places:
-            mends = " or ".join(f"{what}={{'{name}': ...}}" for what, _ in places)
-            complaints.append(
-                Diagnostic(
-                    "SPL706",
-                    f"`{name}` is among the model's {places[0][0]} and among the options of `{backend}`",
-                    help=(f"say which is meant: {mends}",),
-                )
-            )
-        else:
-            complaints.append(_unknown(name, problem, [*data, *parameters, *sizes], options, backend))
-    if complaints:
-        raise UsageError(complaints)
-    return found
-
-
-KEYWORDS = (
-    "data",
-    "bind",
-    "backend",
-    "options",
-    "parameters",
-    "standardize",
-    "seed",
-    "time_limit",
-    "progress",
-    "callback",
-)
-
-
-def _unknown(name: str, problem: Problem, names: Sequence[str], options: Sequence[str], backend: str) -> Diagnostic:
-    near = nearest_name(name, [*names, *options, *KEYWORDS])
-    if any(item.name == name for item in problem.variables):
-        helps: tuple[str, ...] = (f"`{name}` is a variable: it is what gets solved for",)
-    else:
-        helps = (f"did you mean `{near}`?",) if near else ()
-    listed = ", ".join(dict.fromkeys(names)) or "neither data nor parameters"
-    return Diagnostic(
-        "SPL706",
-        f"`{name}` is neither data nor a parameter of the model, nor an option of `{backend}`",
-        help=(*helps, f"the model has {listed}; `{backend}` takes {', '.join(options)}"),
-    )
-
-
-def _merged(what: str, keywords: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    twice = sorted(set(keywords) & set(given or {}))
-    if twice:
-        raise UsageError(Diagnostic("SPL706", f"{what} `{twice[0]}` is given twice", help=("give it once",)))
-    return {**keywords, **(given or {})}
+# --- what runs need ---------------------------------------------------------------------------------------------------
 
 
 def _value(option: Any, bound: BoundProblem) -> Any:
@@ -400,6 +384,6 @@ def _progress(wanted: ProgressBar) -> Any:
     return nullcontext(wanted or None)
 
 
-def _warn(text: str) -> None:
-    """A warning at the line that called the function that calls this."""
-    warnings.warn(SpdslWarning(text), stacklevel=3)
+def _warn(text: str, depth: int = 3) -> None:
+    """A warning at the line that called the function that calls this (or one more of ours further up)."""
+    warnings.warn(SpdslWarning(text), stacklevel=depth)

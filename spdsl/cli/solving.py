@@ -15,7 +15,7 @@ import click
 from spdsl.cli.arguments import model_argument, parsed_options, parsed_pairs, solving_options
 from spdsl.cli.output import ExitCode, note, stdout
 
-__all__ = ["check", "print_json", "refuse_ages", "solve"]
+__all__ = ["check", "loaded_model", "print_json", "refuse_ages", "remarks", "solve"]
 
 
 @click.command()
@@ -83,9 +83,15 @@ def check(
     return ExitCode.SOLVED if result.status.ok else ExitCode.STOPPED_SHORT
 
 
-def _solve(
+def _solve(model: str, silent: bool, ages: tuple[float, ...], **given: Any) -> Any:
+    """Load, bind, solve; remarks go to stderr, and a progress bar where that is a terminal."""
+    loaded, arguments = loaded_model(model, ages, **given)
+    with remarks(silent):
+        return loaded.solve(**arguments, progress=not silent)
+
+
+def loaded_model(
     model: str,
-    silent: bool,
     ages: tuple[float, ...],
     data: tuple[str, ...],
     more: tuple[str, ...],
@@ -96,8 +102,8 @@ def _solve(
     options: tuple[str, ...],
     seed: int | None,
     time_limit: float | None,
-) -> Any:
-    """Load, bind, solve; remarks go to stderr, and a progress bar where that is a terminal."""
+) -> tuple[Any, dict[str, Any]]:
+    """The model, and the command's options as arguments of `Model.solve`."""
     import spdsl
 
     parameters = parsed_pairs(settings, "--set")
@@ -105,18 +111,16 @@ def _solve(
     loaded = spdsl.load(model)
     age = loaded.problem.age
     refuse_ages(ages, age is not None and age.kind != "fixed")
-    with _remarks(silent):
-        return loaded.solve(
-            [*data, *more] or None,
-            bind=list(bind) or None,
-            parameters=parameters,
-            standardize=[name.strip() for name in standardize.split(",") if name.strip()] if standardize else (),
-            backend=backend,
-            options=parsed_options(options),
-            seed=seed,
-            time_limit=time_limit,
-            progress=not silent,
-        )
+    return loaded, {
+        "data": [*data, *more] or None,
+        "bind": list(bind) or None,
+        "parameters": parameters,
+        "standardize": [name.strip() for name in standardize.split(",") if name.strip()] if standardize else (),
+        "backend": backend,
+        "options": parsed_options(options),
+        "seed": seed,
+        "time_limit": time_limit,
+    }
 
 
 def refuse_ages(ages: tuple[float, ...], is_path: bool) -> None:
@@ -126,7 +130,7 @@ def refuse_ages(ages: tuple[float, ...], is_path: bool) -> None:
 
 
 @contextmanager
-def _remarks(silent: bool) -> Iterator[None]:
+def remarks(silent: bool) -> Iterator[None]:
     """Warnings as remarks on stderr; nothing when silent, and status is told by the table and the exit code anyway."""
     from spdsl.diagnostics import SpdslWarning
 

@@ -291,10 +291,10 @@ class Constraints:
         if type_ is None:
             return None
         if type_.variables or len(type_.shape) != 2 or type_.shape[1] != support.shape[0]:
-            message = f"the supports of a vector of {support.shape[0]} elements are the rows of a matrix as wide as that"
-            help_ = (
-                f"declare `S : matrix(k, {support.shape[0]})` in `data`: row j is not zero at the coordinates of support j"
+            message = (
+                f"the supports of a vector of {support.shape[0]} elements are the rows of a matrix as wide as that"
             )
+            help_ = f"declare `S : matrix(k, {support.shape[0]})` in `data`: row j is not zero at the coordinates of support j"
             self.complaints.error("SPL205", message, argument.span, f"{type_}", help_)
             return None
         return made

@@ -152,13 +152,31 @@ def _refusals(name: str, problem: Problem) -> tuple[str, ...]:
 
 
 def _first_able(problem: Problem) -> BackEnd[Any]:
-    reasons = []
+    refusals: dict[str, tuple[str, ...]] = {}
     for name in BACKENDS:
-        refusals = _refusals(name, problem)
-        if not refusals:
+        refusals[name] = _refusals(name, problem)
+        if not refusals[name]:
             return get(name)
-        reasons.append(Related(None, f"{name}: {'; '.join(refusals)}"))
-    raise SolverError(Diagnostic("SPL503", "no back end can solve this mix of parts", related=tuple(reasons)))
+    raise SolverError(_impossible(problem, refusals))
+
+
+_NEAREST = 3
+
+
+def _impossible(problem: Problem, refusals: dict[str, tuple[str, ...]]) -> Diagnostic:
+    """The parts that don't go together, what would, and the reasons of the back ends that come nearest."""
+    from spdsl.solvers.mixes import conflict
+
+    def able(changed: Problem) -> list[str]:
+        return [name for name in BACKENDS if not _refusals(name, changed)]
+
+    found = conflict(problem, able)
+    nearest = sorted(refusals, key=lambda name: len(refusals[name]))[:_NEAREST]
+    reasons = tuple(Related(None, f"{name}: {'; '.join(refusals[name])}") for name in nearest)
+    message = "no back end can solve this mix of parts" if found is None else found.sentence
+    more = len(refusals) - len(nearest)
+    others = (f"`spdsl explain` has the reasons of the {more} other back ends",) if more > 0 else ()
+    return Diagnostic("SPL503", message, help=(*(() if found is None else found.mends), *others), related=reasons)
 
 
 def _converted(value: Any, kind: Any) -> tuple[Any, str | None]:

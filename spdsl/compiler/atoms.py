@@ -6,11 +6,11 @@ that the derivation knows, so that `hinge` or `huber` are derived exactly as a u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from spdsl.problem.expressions import Call, Expression, Name, Number
 
-__all__ = ["COMPARISONS", "PRIMITIVES", "SCALAR_ATOMS", "expand_atoms", "mentions", "substituted"]
+__all__ = ["COMPARISONS", "PRIMITIVES", "SCALAR_ATOMS", "expand_atoms", "mentions"]
 
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal")
 
@@ -92,24 +92,3 @@ def mentions(expression: Expression, name: str) -> bool:
         elif isinstance(node, Call):
             stack.extend(node.arguments)
     return False
-
-
-def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression:
-    """Names replaced (not recursive: sums may be thousands of terms deep)."""
-    results: list[Expression] = []
-    stack: list[tuple[Expression, bool]] = [(expression, False)]
-    while stack:
-        node, ready = stack.pop()
-        if isinstance(node, Name):
-            results.append(values.get(node.name, node))
-        elif not isinstance(node, Call):
-            results.append(node)
-        elif ready:
-            count = len(node.arguments)
-            arguments = tuple(results[len(results) - count :])
-            del results[len(results) - count :]
-            results.append(Call(node.function, arguments))
-        else:
-            stack.append((node, True))
-            stack.extend((argument, False) for argument in reversed(node.arguments))
-    return results[0]

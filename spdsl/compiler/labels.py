@@ -14,10 +14,10 @@ from itertools import pairwise
 import sympy
 
 from spdsl.compiler.algebra import Symbolic
-from spdsl.compiler.atoms import mentions, substituted
+from spdsl.compiler.atoms import mentions
 from spdsl.compiler.branches import Border, Segment, enumerate_segments, merge, same
 from spdsl.compiler.scope import Scope
-from spdsl.problem.expressions import Expression, Number
+from spdsl.problem.expressions import Expression, Number, substituted
 
 __all__ = ["segments_of"]
 

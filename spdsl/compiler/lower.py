@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from spdsl.compiler import affine, functions
 from spdsl.compiler.affine import Affine, Constant
-from spdsl.compiler.atoms import substituted
 from spdsl.compiler.builtin import REGULARIZERS
 from spdsl.compiler.constrain import constraint_of
 from spdsl.compiler.declarations import age_of, declared_data, declared_parameters, declared_variables, request_of
@@ -40,7 +39,7 @@ from spdsl.problem import (
     Separable,
     TraceNorm,
 )
-from spdsl.problem.expressions import Call, Expression, Name, Number
+from spdsl.problem.expressions import Call, Expression, Name, Number, substituted
 
 __all__ = ["lower"]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from spdsl.compiler import normal
 from spdsl.compiler.affine import Affine, Shape, rows_of
-from spdsl.compiler.atoms import PRIMITIVES, SCALAR_ATOMS, substituted
+from spdsl.compiler.atoms import PRIMITIVES, SCALAR_ATOMS
 from spdsl.compiler.normal import Monomial, Normal
 from spdsl.compiler.quantities import Quantity
 from spdsl.compiler.values import Elementwise
-from spdsl.problem.expressions import Call, Expression, Name, Number, names
+from spdsl.problem.expressions import Call, Expression, Name, Number, names, substituted
 from spdsl.problem.predictors import Predictor
 
 __all__ = ["Scalarized", "scalarize"]

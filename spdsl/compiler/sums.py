@@ -11,11 +11,10 @@ from typing import Literal
 
 from spdsl.compiler import affine, normal
 from spdsl.compiler.affine import Affine, Constant
-from spdsl.compiler.atoms import substituted
 from spdsl.compiler.values import Elementwise, Lowering
 from spdsl.language import tree
 from spdsl.language.types import Kind
-from spdsl.problem.expressions import Call, Expression, Name, Number
+from spdsl.problem.expressions import Call, Expression, Name, Number, substituted
 
 __all__ = ["Part", "gathered", "parts_of", "tidied"]
 

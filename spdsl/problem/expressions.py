@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-__all__ = ["OPERATIONS", "Call", "Expression", "Name", "Number", "evaluate", "names", "text"]
+__all__ = ["OPERATIONS", "Call", "Expression", "Name", "Number", "evaluate", "names", "substituted", "text"]
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,27 @@ def names(expression: Expression) -> frozenset[str]:
 _BINDING = {"add": 1, "multiply": 2, "divide": 2, "matmul": 2, "negative": 3, "power": 4, "transpose": 5}
 _COMPARISON = {"less": "<", "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "=="}
 _SIGN = {"add": " + ", "multiply": "*", "divide": "/", "matmul": " @ ", "power": "^"}
+
+
+def substituted(expression: Expression, values: Mapping[str, Expression]) -> Expression:
+    """Names replaced (not recursive: sums may be thousands of terms deep)."""
+    results: list[Expression] = []
+    stack: list[tuple[Expression, bool]] = [(expression, False)]
+    while stack:
+        node, ready = stack.pop()
+        if isinstance(node, Name):
+            results.append(values.get(node.name, node))
+        elif not isinstance(node, Call):
+            results.append(node)
+        elif ready:
+            count = len(node.arguments)
+            arguments = tuple(results[len(results) - count :])
+            del results[len(results) - count :]
+            results.append(Call(node.function, arguments))
+        else:
+            stack.append((node, True))
+            stack.extend((argument, False) for argument in reversed(node.arguments))
+    return results[0]
 
 
 def text(expression: Expression) -> str:

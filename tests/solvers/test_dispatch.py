@@ -122,3 +122,49 @@ def test_right_options_arrive_with_their_kinds():
     assert options == hand_built.FakeOptions(steps=3, time_limit=2.0, seed=7, mode="fancy")
     assert isinstance(options.steps, int)
     assert isinstance(options.time_limit, float)
+
+
+MIX = """
+data
+  X : matrix(n, d)
+  y : labels(n)
+  G : graph(d)
+variable
+  w : vector(d)
+age lambda in [0.1, 2]
+minimize
+  loss         logistic(y * (X @ w))
+  regularizer  0.1 * sum_squares(w)
+  self_paced   linear(lambda)
+subject to
+  support(w) in connected(G, size = 3)
+"""
+
+
+def test_a_mix_that_does_not_go_together_is_named_with_what_would():
+    import spdsl
+
+    with pytest.raises(SolverError) as caught:
+        dispatch.pick(spdsl.parse(MIX).problem)
+    (found,) = caught.value.diagnostics
+    assert found.code == "SPL503"
+    assert found.message == "no back end takes a path over ages and `support(w) in connected(G, size = 3)` together"
+    assert "write one age, `age lambda = ...`: `graph_sto_iht` solves the rest" in found.help
+    assert "leave out `support(w) in connected(G, size = 3)`: `path_following` solves the rest" in found.help
+    for mended in (MIX.replace("in [0.1, 2]", "= 2"), MIX[: MIX.index("subject to")]):
+        assert dispatch.pick(spdsl.parse(mended).problem).name in ("graph_sto_iht", "path_following")
+
+
+def test_two_parts_that_are_one_too_many_each_are_both_named():
+    import spdsl
+    from spdsl.solvers.mixes import conflict
+
+    problem = spdsl.parse(MIX).problem
+    assert conflict(problem, lambda changed: []) is None
+    found = conflict(problem, lambda changed: [] if changed.regularizers or changed.constraints else ["one"])
+    assert found is not None
+    assert "`0.1 * " not in found.sentence
+    assert "`w^2` or `support(w) in connected(G, size = 3)` with the rest" in found.sentence
+    assert found.mends == (
+        "leave out `w^2` and leave out `support(w) in connected(G, size = 3)`: `one` solves the rest",
+    )

@@ -13,6 +13,7 @@ from typing import Any, get_args, get_type_hints
 
 from spdsl.diagnostics import Diagnostic, Related, SolverError, UsageError, nearest_name
 from spdsl.problem import Problem
+from spdsl.solvers.features import reasons as _reasons
 from spdsl.solvers.protocol import BackEnd, CommonOptions
 
 __all__ = ["BACKENDS", "Choice", "all_choices", "check_options", "get", "pick"]
@@ -92,7 +93,7 @@ def pick(problem: Problem, name: str | None = None) -> BackEnd[Any]:
     if wanted is None:
         return _first_able(problem)
     backend = get(wanted)
-    reasons = backend.refuses(problem)
+    reasons = _reasons(backend, problem)
     if not reasons:
         return backend
     able = [choice.name for choice in all_choices(problem) if not choice.refusals]
@@ -146,7 +147,7 @@ def _load(name: str) -> BackEnd[Any]:
 
 def _refusals(name: str, problem: Problem) -> tuple[str, ...]:
     try:
-        return tuple(get(name).refuses(problem))
+        return tuple(_reasons(get(name), problem))
     except UsageError as error:
         return tuple(item.message for item in error.diagnostics)
 

@@ -17,6 +17,7 @@ from typing import Any
 from spdsl.diagnostics import Diagnostic, SolverError
 from spdsl.problem import BoundProblem
 from spdsl.solution import Path, Solution, Status
+from spdsl.solvers.features import features_of, has_kernels
 from spdsl.solvers.protocol import BackEnd
 
 __all__ = ["run"]
@@ -54,6 +55,10 @@ def run(
         When the back end refuses the data or the options.
     """
     started = time.monotonic()
+    features = None
+    if backend.explicit_features and has_kernels(problem.problem):
+        features = features_of(problem)
+        problem = features.bound
     reasons = backend.refuses_data(problem, options)
     if reasons:
         raise SolverError(
@@ -62,6 +67,8 @@ def run(
     with _interruptible() as pressed:
         state, status = _iterate(backend, problem, options, progress, callback, state, pressed, started)
         result = backend.finish(problem, options, state, status)
+    if features is not None:
+        result = features.result(result)
     seconds = time.monotonic() - started
     return replace(
         result,

@@ -60,6 +60,7 @@ class BackEnd(ABC, Generic[S]):
     name: ClassVar[str]
     summary: ClassVar[str]  # one line: method and source
     options: ClassVar[type[CommonOptions]] = CommonOptions
+    explicit_features: ClassVar[bool] = False  # rkhs variables come to it as vectors of features (`solvers.features`)
 
     @abstractmethod
     def refuses(self, problem: Problem) -> list[str]:

@@ -339,13 +339,14 @@ def _certificate(plain: Mapping[str, Any] | None) -> Any:
 def _resumed(path: Path) -> Path:
     """The path with its branch, as its back end takes it up; without one where that back end isn't there."""
     from spdsl.solvers.dispatch import get
+    from spdsl.solvers.features import resume
 
     try:
         backend = get(path.backend)
     except UsageError as error:
         _warn(f"{error.diagnostics[0].message}: only the nodes of this path are known")
         return path
-    return replace(path, branch=backend.resume(path.bound, path))
+    return replace(path, branch=resume(backend, path))
 
 
 def _graph(**parts: Any) -> Any:

@@ -79,6 +79,7 @@ class AlternateSearch(BackEnd[SearchState]):
     name: ClassVar[str] = "acs"
     summary: ClassVar[str] = "alternate convex search at one age or a grid of ages (GAGA, Algorithm 1)"
     options: ClassVar[type[CommonOptions]] = SearchOptions
+    explicit_features: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> list[str]:
         """It needs a self-paced model with ages, and parts that make a `System`."""

@@ -35,6 +35,7 @@ class Original(BackEnd[OriginalState]):
     name: ClassVar[str] = "original"
     summary: ClassVar[str] = "the convex model with all samples weighted 1, exactly (active set and Newton)"
     options: ClassVar[type[CommonOptions]] = CommonOptions
+    explicit_features: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> list[str]:
         """It needs parts that make a `System`."""

@@ -74,6 +74,7 @@ class PathFollowing(BackEnd[PathState]):
     name: ClassVar[str] = "path_following"
     summary: ClassVar[str] = "exact age-path: turning points by extended Newton, jumps by descent (GAGA, whole)"
     options: ClassVar[type[CommonOptions]] = PathOptions
+    explicit_features: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> list[str]:
         """It needs a self-paced model with ages, and parts that make a `System`."""

@@ -114,6 +114,33 @@ class Solution:
         """Share of the samples with a weight above zero."""
         return float(np.mean(self.weights > 0)) if self.bound.n_samples else 1.0
 
+    def function(self, name: str, rows: Any) -> Array:
+        """An rkhs variable's function at new points: f(x) = sum_j alpha_j k(x_j, x), without an intercept.
+
+        Parameters
+        ----------
+        name : str
+            The variable.
+        rows : array (m, d)
+            Points, in the units of the data that the model was solved with; scaled as these were.
+
+        Returns
+        -------
+        array (m,)
+
+        Raises
+        ------
+        KeyError
+            For a name that is no rkhs variable of the model.
+        """
+        kinds = {item.name: item for item in self.bound.problem.variables if item.kind == "rkhs"}
+        if name not in kinds:
+            raise KeyError(f"{name!r} is not an rkhs variable of this model; it has: {', '.join(kinds) or 'none'}")
+        points = kinds[name].points
+        scaling = self.bound.scaling.get(getattr(points, "name", ""))
+        rows = rows if scaling is None else scaling.apply(np.asarray(rows, float))
+        return np.asarray(self.bound.gram(name, rows) @ self[name])
+
     def with_certificate(self, certificate: Any) -> Solution:
         """The same solution with a certificate."""
         return replace(self, certificate=certificate)

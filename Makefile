@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint format bench-online bench-metric coverage dist clean
+.PHONY: help demo test lint format bench-online bench-metric bench-graph coverage dist clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -42,6 +42,9 @@ bench-online: $(READY)  ## dual averaging against SGDClassifier and Vowpal Wabbi
 
 bench-metric: $(READY)  ## COMID's steps against full eigendecompositions
 	$(BIN)/python examples/metric/bench_metric.py
+
+bench-graph: $(READY)  ## projections onto connected supports against bisection on pcst-fast2 (QUICK=1: no 300 x 300)
+	$(BIN)/python examples/graph/bench_graph.py $(if $(QUICK),--quick)
 
 coverage: $(READY)  ## line and branch coverage of spdsl/ and solvers/
 	$(BIN)/coverage run -m pytest

@@ -190,6 +190,7 @@ def main() -> None:
         f"{graph.p} genes, {len(graph.edges)} edges, {len(supports)} pathways with a connected piece of 15 to 40 genes"
     )
     results: dict[str, list[tuple[float, ...]]] = {}
+    fits = methods(graph)
     with threadpool_limits(1):
         for repeat in range(options.repeats):
             rng = np.random.default_rng(repeat)
@@ -197,7 +198,7 @@ def main() -> None:
                 task = expression(options.expression, entrez, rng)
             else:
                 task = planted(graph, supports[rng.integers(len(supports))], rng)
-            for name, fit in methods(graph).items():
+            for name, fit in fits.items():
                 w = fit(task, chosen_size(fit, task, np.random.default_rng(repeat)))
                 found = np.flatnonzero(w[:-1])
                 right = np.nan if task.genes is None else float(np.isin(found, task.genes).sum())

@@ -17,6 +17,7 @@ import numpy as np
 from spdsl.solvers.iht.graph import Graph, grid
 
 IMAGES = {"background": 1, "angio": 1, "text": 4}  # name: number of components, as published
+OWN = "spiral"  # an image that needs no data folder
 
 
 def data_file(name: str) -> Path | None:
@@ -52,8 +53,21 @@ class Image:
 
 
 def image(name: str) -> Image:
-    """One of the three images."""
+    """One of the three images, or our own."""
+    if name == OWN:
+        return Image(name, spiral().ravel(), 1)
     return Image(name, np.asarray(needed("images.npz")[f"{name}_50"]).ravel(), IMAGES[name])
+
+
+def spiral(side: int = 50) -> np.ndarray:
+    """A stroke along a spiral (side, side), brighter towards its end."""
+    row, column = np.mgrid[:side, :side] - (side - 1) / 2
+    picture = np.zeros((side, side))
+    for t in np.linspace(0.0, 1.0, 600):
+        angle, radius = 2.0 + 8.5 * t, side * (0.04 + 0.3 * t)
+        near = (row - radius * np.sin(angle)) ** 2 + (column - radius * np.cos(angle)) ** 2 < 1.2**2
+        picture[near] = 0.3 + 0.7 * t
+    return picture
 
 
 def measurements(w: np.ndarray, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ history by epoch and the residual of the optimum on the support.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from spdsl.solvers.iht.objective import Objective
 from spdsl.solvers.iht.options import BlockOptions, FullOptions, IhtOptions, PursuitOptions, settings_of
 from spdsl.solvers.iht.restricted import restricted_optimum, restricted_residual
 from spdsl.solvers.iht.structure import reasons
-from spdsl.solvers.iht.support_sets import SupportSet
+from spdsl.solvers.iht.support_sets import EnlargedSet, SupportSet
 from spdsl.solvers.protocol import BackEnd, CommonOptions
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 _HISTORY = ("iteration", "objective", "nonzeros", "projections", "gradients", "step", "seconds")
-_SOLVED = 1e-8  # residual of the optimum on the support, relative to the terms that cancel in it
+_PUBLISHED_STOP = 1e-14  # of the objective at 0: the published runs stop when |y - Xw| falls to 1e-7
 _WORK = 0.05  # seconds of epochs in one step of the driver
 
 
@@ -64,16 +64,27 @@ class _HardThresholding(BackEnd[IhtState]):
 
     def refuses_data(self, problem: BoundProblem, options: CommonOptions) -> list[str]:
         assert isinstance(options, IhtOptions)
+        said: list[str] = []
+        if isinstance(options, BlockOptions) and options.batch and options.blocks:
+            said.append("`batch` and `blocks` both say how long a block is: give one of them")
+        if options.configuration == "paper" and options.tail != 1.0:
+            said.append("the published projections have tails of 1 to 1.1 times the size: leave `tail` out")
         try:
             support_set_of(problem, options.effort, options.configuration == "paper")
         except UsageError as error:
-            return [item.message for item in error.diagnostics]
-        return []
+            said += [item.message for item in error.diagnostics]
+        return said
 
     def init(self, problem: BoundProblem, options: IhtOptions) -> IhtState:
         objective = objective_of(problem)
-        supports = support_set_of(problem, options.effort, options.configuration == "paper")
-        return IhtState(objective, supports, settings_of(self.method, options), begin(objective))
+        paper = options.configuration == "paper"
+        supports = support_set_of(problem, options.effort, paper)
+        if options.tail > 1.0:
+            supports = EnlargedSet(supports, options.tail)
+        settings = settings_of(self.method, options)
+        if paper:
+            settings = replace(settings, residual=_PUBLISHED_STOP * objective.at_zero)
+        return IhtState(objective, supports, settings, begin(objective))
 
     def step(self, problem: BoundProblem, options: IhtOptions, state: IhtState) -> IhtState:
         inner, rows = state.inner, list(state.history)
@@ -99,8 +110,9 @@ class _HardThresholding(BackEnd[IhtState]):
     def finish(self, problem: BoundProblem, options: IhtOptions, state: IhtState, status: Status) -> Solution:
         objective = state.objective
         x, support = best_point(state.inner)
-        if support.size > state.supports.size or (support.size == 0 and options.polish):
-            # The published projections may overshoot; what is returned is in the set.
+        larger = isinstance(state.supports, EnlargedSet) or support.size > state.supports.size
+        if larger or (support.size == 0 and options.polish):
+            # The published projections may overshoot, a tail above 1 does; what is returned is in the set.
             support = support_set_of(problem, options.effort, published=False).tail(self._proxy(state, x, support))
         active = objective.active(support)
         kept = np.zeros_like(x)
@@ -109,7 +121,12 @@ class _HardThresholding(BackEnd[IhtState]):
             kept = restricted_optimum(objective, kept, active)
         residual = restricted_residual(objective, kept, active)
         message = ""
-        if status is Status.SOLVED and options.polish and residual > _SOLVED and options.configuration == "own":
+        if (
+            status is Status.SOLVED
+            and options.polish
+            and residual > options.tolerance
+            and options.configuration == "own"
+        ):
             status, message = Status.STALLED, f"the optimum on the support is reached to {residual:.1e} only"
         age = fixed_age(problem)
         columns = np.array(state.history, dtype=float).reshape(-1, len(_HISTORY)).T
@@ -146,7 +163,7 @@ class _HardThresholding(BackEnd[IhtState]):
 
 
 def _support_results(problem: BoundProblem, support: Any) -> dict[str, Any]:
-    """The support, and for a graph its subgraph: edges (node pairs), their costs, pieces, cost of a spanning forest."""
+    """The support; for a graph its subgraph (node pairs, costs, pieces, cost of a spanning forest), and a grid's shape."""
     graph = graph_of(problem)
     if graph is None:
         return {"support": support}
@@ -155,7 +172,9 @@ def _support_results(problem: BoundProblem, support: Any) -> dict[str, Any]:
     label = np.zeros(support.size, dtype=np.int64)
     for k, piece in enumerate(pieces):
         label[np.searchsorted(support, piece)] = k
+    shape = graph.grid_shape
     return {
+        **({} if shape is None else {"grid": np.array(shape)}),
         "support": support,
         "subgraph_edges": graph.edges[inside],
         "subgraph_costs": graph.costs[inside],

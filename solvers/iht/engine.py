@@ -56,6 +56,8 @@ class Settings:
         ``normalized``: step times the exact line search along the gradient on the current support (NIHT).
     batch : int
         Rows of a block; blocks are contiguous, and the last one takes the rows that are left over.
+    blocks : int
+        Number of blocks, where `batch` is 0; when both are, blocks are a fifth of the rows.
     head : float
         0 leaves gradients whole; f > 0 projects them onto supports f times the size first (the paper's way).
     restart : int
@@ -76,6 +78,7 @@ class Settings:
     step: float = 1.0
     rule: Rule = "smoothness"
     batch: int = 0
+    blocks: int = 0
     head: float = 0.0
     restart: int = 10
     fixed_point: int = 3
@@ -219,7 +222,7 @@ def polished(objective: Objective, at: Iterate) -> Array:
 def block_epoch(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
     """n / batch blocks, drawn with replacement; with variance reduction around the full gradient at the start."""
     rng = np.random.default_rng([settings.seed, at.epochs])
-    blocks = block_slices(objective.n, settings.batch)
+    blocks = block_slices(objective.n, settings.batch, settings.blocks)
     anchor: tuple[Array, Nodes, Array] | None = None
     if settings.method == "svrg_iht":
         active = objective.active(at.support)
@@ -231,9 +234,9 @@ def block_epoch(objective: Objective, supports: SupportSet, settings: Settings, 
     return at
 
 
-def block_slices(n: int, batch: int) -> list[slice]:
-    """Contiguous blocks of `batch` rows (0: a fifth of them); the last takes what is left over."""
-    size = min(n, batch if batch > 0 else max(1, n // 5))
+def block_slices(n: int, batch: int, blocks: int = 0) -> list[slice]:
+    """Contiguous blocks of `batch` rows (0: as long as `blocks` of them must be, or five); the last takes the rest."""
+    size = min(n, batch if batch > 0 else max(1, n // (blocks or 5)))
     count = max(1, n // size)
     return [slice(k * size, n if k == count - 1 else (k + 1) * size) for k in range(count)]
 

@@ -143,6 +143,18 @@ class Graph:
         """Whether every edge costs 1, so that a forest of s nodes and g trees costs exactly s - g."""
         return bool(np.all(self.costs == 1.0))
 
+    @cached_property
+    def grid_shape(self) -> tuple[int, int] | None:
+        """Height and width when this is the grid graph of `grid`, with at least two rows and columns; else None."""
+        inner = self.neighbours[: self.indptr[1]] if self.p else self.neighbours
+        if inner.size != 2:
+            return None
+        width = int(inner.max())  # the corner's neighbours are node 1 and the node below
+        height, rest = divmod(self.p, width)
+        if rest or width < 2 or len(self.edges) != height * (width - 1) + width * (height - 1):
+            return None
+        return (height, width) if np.array_equal(self.edges, grid(height, width).edges) else None
+
     def components_of(self, support: ArrayLike) -> list[NDArray[np.int64]]:
         """The connected pieces of the subgraph on the nodes `support`, each sorted, largest first."""
         from scipy import sparse

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spdsl.solvers.iht.graph import Graph
+from spdsl.solvers.iht.projection import check_prizes
 
 __all__ = ["HEAD_CONSTANT", "TAIL_CONSTANT", "head_nodes", "size_targeted_nodes", "steiner_forest", "tail_nodes"]
 
@@ -28,11 +29,13 @@ Array = NDArray[np.float64]
 def steiner_forest(graph: Graph, prizes: Array, costs: Array, trees: int, weight: float = 2.0) -> tuple[Nodes, Nodes]:
     """Nodes and edges of a forest F of at most `trees` trees with c(F) + 2 pi(rest) <= 2 min (c + pi(rest)).
 
-    `weight` = 1 prunes for the largest pi(F) - c(F) instead ("strong pruning"), as the published code does.
+    `weight` = 1 prunes for the largest pi(F) - c(F) instead ("strong pruning"), as the published code does. Prizes that
+    are negative or not finite are a `DataError`.
     """
     from spdsl.solvers.iht.growth import grow
     from spdsl.solvers.iht.pruning import prune
 
+    check_prizes(prizes, graph.p)
     merges, *_ = grow(graph.indptr, graph.half_edges, graph.edges, costs, prizes, trees)
     nodes, edges = prune(graph.edges, costs, prizes, merges, trees, weight)
     return nodes, edges
@@ -46,6 +49,7 @@ def model_costs(graph: Graph, s: int, g: int, budget: float | None) -> tuple[Arr
 
 def tail_nodes(graph: Graph, prizes: Array, s: int, g: int, budget: float | None = None) -> Nodes:
     """A support whose missed energy is at most 7 times the least that the model allows (its cost up to nu C)."""
+    check_prizes(prizes, graph.p)
     costs, limit = model_costs(graph, s, g, budget)
     positive = prizes[prizes > 0]
     if not positive.size:
@@ -79,6 +83,7 @@ def tail_nodes(graph: Graph, prizes: Array, s: int, g: int, budget: float | None
 
 def head_nodes(graph: Graph, prizes: Array, s: int, g: int, budget: float | None = None) -> Nodes:
     """A support that captures at least 1/14 of the largest energy that the model allows (its cost up to 2 C)."""
+    check_prizes(prizes, graph.p)
     costs, limit = model_costs(graph, s, g, budget)
     positive = prizes[prizes > 0]
     if not positive.size:
@@ -122,6 +127,7 @@ def size_targeted_nodes(
     Returns the nodes and the number of forests grown. The size can be missed: then the sparser end is returned, as in
     the published experiments.
     """
+    check_prizes(prizes, graph.p)
     ranked = np.sort(prizes)
     guess = float(ranked[max(0, ranked.size - high_size)])
     if guess <= 0.0:

@@ -52,6 +52,16 @@ class IhtOptions(CommonOptions):
         "epochs for which a support stays the same before the optimum on it is computed and tested; 0: never",
         check=_not_negative,
     )
+    tail: float = option(
+        1.0,
+        "project iterates onto supports so many times the size; the answer is cut to the size at the end (own projections)",
+        check=lambda value: None if 1 <= value < float("inf") else "must be at least 1",
+    )
+    tolerance: float = option(
+        1e-8,
+        "an answer is solved when the largest derivative left on its support is at most this share of the terms in it",
+        check=_positive,
+    )
     polish: bool = option(True, "end at the optimum on the support that was found")
 
 
@@ -84,6 +94,7 @@ class BlockOptions(FullOptions):
         check=_positive,
     )
     batch: int = option(0, "samples in a block, contiguous rows; 0: a fifth of them", check=_not_negative)
+    blocks: int = option(0, "number of blocks, in place of `batch`", check=_not_negative)
     patience: int = option(
         25,
         "epochs without progress after which the best point is gone back to with 0.8 of the step; 0: never",
@@ -111,7 +122,7 @@ def settings_of(method: Method, options: IhtOptions) -> Settings:
         head = options.head if options.head or not paper else 1.0
         given |= {"step": unit * options.step, "rule": cast(Rule, rule), "head": head}
     if isinstance(options, BlockOptions):
-        given |= {"batch": options.batch, "patience": 0 if paper else options.patience}
+        given |= {"batch": options.batch, "blocks": options.blocks, "patience": 0 if paper else options.patience}
     else:
         given |= {"patience": 0 if paper else PURSUIT_PATIENCE if method == "cosamp" else FULL_PATIENCE}
     return Settings(method, **given)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spdsl.diagnostics import DataError, Diagnostic
 
-__all__ = ["Projection", "scaled_prizes"]
+__all__ = ["Projection", "check_prizes", "scaled_prizes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,3 +125,24 @@ def scaled_prizes(x: ArrayLike, p: int) -> tuple[NDArray[np.float64], NDArray[np
     prizes = vector / scale
     prizes *= prizes
     return vector, prizes, scale
+
+
+def check_prizes(prizes: NDArray[np.float64], p: int) -> None:
+    """Refuse what are no prizes of p nodes.
+
+    Raises
+    ------
+    DataError
+        When there are not p of them, or one is negative or not finite.
+    """
+    if prizes.shape != (p,):
+        raise DataError(Diagnostic("SPL442", f"the prizes have shape {prizes.shape}, and the graph has {p} nodes"))
+    if not (prizes.min(initial=0.0) >= 0.0 and prizes.max(initial=0.0) < np.inf):
+        where = int(np.flatnonzero(~(np.isfinite(prizes) & (prizes >= 0.0)))[0])
+        raise DataError(
+            Diagnostic(
+                "SPL442",
+                f"the prize of node {where} is {prizes[where]}, and a prize is a finite number that is not negative",
+                help=("prizes are squared entries of a vector",),
+            )
+        )

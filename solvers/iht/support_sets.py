@@ -17,7 +17,15 @@ from spdsl.solvers.iht.graph import Graph
 from spdsl.solvers.iht.projection import scaled_prizes
 from spdsl.solvers.iht.projector import Effort, GraphProjector
 
-__all__ = ["ConnectedSet", "GroupSet", "PublishedConnectedSet", "SparseSet", "SupportSet", "SupportUnion"]
+__all__ = [
+    "ConnectedSet",
+    "EnlargedSet",
+    "GroupSet",
+    "PublishedConnectedSet",
+    "SparseSet",
+    "SupportSet",
+    "SupportUnion",
+]
 
 Array = NDArray[np.float64]
 Nodes = NDArray[np.int64]
@@ -114,6 +122,20 @@ class PublishedConnectedSet:
         nodes, forests = size_targeted_nodes(self.graph, prizes, size, high, components)
         self.forests += forests
         return np.sort(nodes).astype(np.int64)
+
+
+class EnlargedSet:
+    """Supports `factor` times as large as another set's, for runs that are cut to its size only at their end."""
+
+    def __init__(self, inner: SupportSet, factor: float) -> None:
+        self.inner, self.factor = inner, factor
+        self.size = inner.size  # what the answer is cut to
+
+    def tail(self, x: Array, last: Nodes | None = None) -> Nodes:
+        return self.inner.head(x, self.factor)
+
+    def head(self, x: Array, factor: float = 1.0) -> Nodes:
+        return self.inner.head(x, factor)
 
 
 class GroupSet:

@@ -22,7 +22,7 @@ from spdsl.reference.sample_weights import UnreadableFormulaError, least_weighte
 from spdsl.reference.scalar import FLOOR, UnknownAtomError
 from spdsl.reference.solve import Outcome, solve_tightly
 from spdsl.reference.stationarity import kkt_residual
-from spdsl.reference.support import support_complaints, support_mask
+from spdsl.reference.support import support_complaints, support_counts, support_mask
 from spdsl.solution import Path, Solution, Status
 
 __all__ = ["certify"]
@@ -127,6 +127,7 @@ class _Work:
         for constraint in self.bound.problem.constraints:
             if isinstance(constraint, SupportConstraint):
                 failures += support_complaints(self.bound, constraint, x)
+                self.notes.append(support_counts(self.bound, constraint, x))
         cvx, status, distance = self.cvxpy(x, weights)
         gap = None
         if cvx is not None:

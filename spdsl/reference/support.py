@@ -12,7 +12,7 @@ import numpy as np
 from spdsl.problem import BoundProblem, SupportConstraint
 from spdsl.problem.functions import Array
 
-__all__ = ["support_complaints", "support_mask"]
+__all__ = ["support_complaints", "support_counts", "support_mask"]
 
 NOTHING = 1e-14  # relative to the largest entry: below this an entry counts as zero
 
@@ -56,6 +56,21 @@ def support_complaints(bound: BoundProblem, constraint: SupportConstraint, x: Ar
         if "budget" in options and cost > float(options["budget"]) * (1 + 1e-12):
             complaints.append(f"support({name}) needs edges of cost {cost:.6g}, above budget = {options['budget']:.6g}")
     return complaints
+
+
+def support_counts(bound: BoundProblem, constraint: SupportConstraint, x: Array) -> str:
+    """What was counted on the support of x, as a sentence."""
+    found = np.flatnonzero(_found(bound, constraint, x))
+    counted = f"support({constraint.variable}) was counted: {len(found)} entries"
+    if constraint.kind == "connected" and len(found):
+        assert constraint.graph is not None
+        components, cost = _forest(bound.data[constraint.graph], found)
+        return f"{counted} in {components} component{'s' * (components != 1)}, spanned by edges of cost {cost:.6g}"
+    if constraint.kind == "groups":
+        groups = _groups(bound.evaluate(constraint.options["groups"]), bound, constraint.variable)
+        touched = len(np.unique(groups[found]))
+        return f"{counted} in {touched} group{'s' * (touched != 1)}"
+    return counted
 
 
 def _groups(groups: Any, bound: BoundProblem, name: str) -> Any:

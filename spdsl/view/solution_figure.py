@@ -13,6 +13,7 @@ import numpy as np
 from spdsl.solution import Solution
 from spdsl.solution.frame import entry_names, matrix_columns
 from spdsl.solution.select import Selection
+from spdsl.view.graph_figure import draw_support, graph_variable
 from spdsl.view.labels import shortened
 from spdsl.view.theme import Theme
 
@@ -31,12 +32,18 @@ def solution_figure(solution: Solution, theme: Theme, width: float, height: floa
     history = _history_column(solution)
     weighted = solution.bound.problem.self_paced is not None and bool(solution.bound.data)
     count = len(variables) + weighted + (history is not None)
-    figure = Figure(figsize=(width, height or 0.8 + 2.6 * count), layout="constrained")
-    grid = figure.add_gridspec(count, 2, width_ratios=(1, 1.25))
+    on_graph = graph_variable(solution)
+    tall = 1.0 * (on_graph is not None)
+    figure = Figure(figsize=(width, height or 0.8 + 2.6 * count + tall), layout="constrained")
+    heights = [1.4 if name == on_graph else 1.0 for name in variables] + [1.0] * (count - len(variables))
+    grid = figure.add_gridspec(count, 2, width_ratios=(1, 1.25), height_ratios=heights)
     for k, name in enumerate(variables):
         if len(layout.shapes[name]) == 2:
             _draw_matrix(figure.add_subplot(grid[k, 0]), solution, name)
             _draw_eigenvalues(figure.add_subplot(grid[k, 1]), solution, name, theme)
+        elif name == on_graph:
+            draw_support(figure.add_subplot(grid[k, 0]), solution, name, theme)
+            _draw_vector(figure.add_subplot(grid[k, 1]), solution, name, theme)
         else:
             _draw_vector(figure.add_subplot(grid[k, :]), solution, name, theme)
     axes = [figure.add_subplot(grid[k, :]) for k in range(len(variables), count)]
@@ -58,6 +65,7 @@ def _draw_vector(axis: Any, solution: Solution, name: str, theme: Theme) -> None
         at = np.arange(len(value))
         kept = value != 0
         axis.vlines(at[kept], 0, value[kept], color=theme.series[0], linewidth=max(0.4, 200 / len(value)))
+        axis.set_xlim(-0.02 * len(value) - 1, 1.02 * len(value))
         axis.set_xlabel("entry")
     else:
         labels = [shortened(label) for label in entry_names(solution.bound)[solution.bound.layout.slices[name]]]
@@ -129,6 +137,7 @@ def _draw_history(axis: Any, solution: Solution, column: str, theme: Theme) -> N
     axis.plot(x, values, color=theme.series[2])
     if np.all(values > 0) and values.max() / values.min() > 100:
         axis.set_yscale("log")
+    axis.xaxis.get_major_locator().set_params(integer=True)
     axis.set_xlabel(over or "record")
     axis.set_title(column, pad=4)
 

@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 ROWS = 9
+LONG = 60  # entries above which the zeros of a sparse vector aren't listed
 NOTHING = 1e-10  # relative to the largest entry: below this an entry counts as zero
 
 
@@ -222,6 +223,10 @@ def _solution_table(solution: Solution) -> Any:
     for title, (name, count) in zip(count_titles(solution.bound, list(counts)), counts.items(), strict=True):
         shape = solution.bound.layout.shapes[name]
         grid.add_row(title, f"{count} of {shape[0] if len(shape) == 2 and 'rank' in title else int(np.prod(shape))}")
+    if "subgraph_edges" in solution.extra:
+        pieces, inner = solution.extra["components"], len(solution.extra["subgraph_edges"])
+        grid.add_row("pieces of the support", f"{pieces:.0f}, {inner} edges inside")
+        grid.add_row("cost of its forest", f"{solution.extra['forest_cost']:.6g}")
     for name, value in solution.values.items():
         if np.ndim(value) == 0:
             grid.add_row(name, f"{value:.6g}")
@@ -229,15 +234,23 @@ def _solution_table(solution: Solution) -> Any:
 
 
 def values_table(solution: Solution) -> Any:
-    """Every entry of every variable."""
+    """Every entry of every variable; of a long vector with many zeros the others, and how many zeros there are."""
     from rich.text import Text
 
     at = "" if solution.age is None else f" at age {solution.age:.6g}"
     grid = table(f"values{at}")
     grid.add_column("entry")
     grid.add_column("value", justify="right", no_wrap=True)
-    for name, value in zip(entry_names(solution.bound), solution.x, strict=True):
-        grid.add_row(Text(name), f"{value:.8g}")
+    names = entry_names(solution.bound)
+    for variable, where in solution.bound.layout.slices.items():
+        part = range(where.start, where.stop)
+        shown = [k for k in part if solution.x[k] != 0.0]
+        if len(part) <= LONG or 2 * len(shown) > len(part):
+            shown = list(part)
+        for k in shown:
+            grid.add_row(Text(names[k]), f"{solution.x[k]:.8g}")
+        if len(shown) < len(part):
+            grid.add_row(Text(f"the other {len(part) - len(shown)} of {variable}"), "0", style="dim")
     return grid
 
 

@@ -157,6 +157,7 @@ def test_supports_are_counted():
         return certify(solution(problem, x))
 
     assert on([0, 1, 4])
+    assert any("3 entries in 1 component, spanned by edges of cost 2" in note for note in on([0, 1, 4]).notes)
     assert any("4 entries" in failure for failure in on([0, 1, 2, 5]).failures)
     assert any("2 components" in failure for failure in on([0, 1, 8]).failures)
 
@@ -165,7 +166,9 @@ def test_groups_and_budgets_are_counted():
     problem = bound(linear("minimize\nloss (X @ w - y)^2\nsubject to\nsupport(w) in groups(2, count = 1)"), **DATA)
     x = np.zeros(4)
     x[[0, 1]] = np.linalg.lstsq(DATA["X"][:, :2], DATA["y"], rcond=None)[0]
-    assert certify(solution(problem, x))
+    certificate = certify(solution(problem, x))
+    assert certificate
+    assert any("2 entries in 1 group" in note for note in certificate.notes)
     x = np.linalg.lstsq(DATA["X"], DATA["y"], rcond=None)[0]
     assert any("touches 2 groups" in failure for failure in certify(solution(problem, x)).failures)
 

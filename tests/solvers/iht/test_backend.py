@@ -167,10 +167,52 @@ def test_the_paper_s_configuration_is_one_option_away_and_its_answer_is_in_the_s
     answer = spdsl.parse(text()).solve(
         X=X * np.sqrt(80), y=y * np.sqrt(80), G=edges(10), configuration="paper", step=0.3, batch=16, epochs=200
     )
-    assert answer.status is Status.FINISHED
+    assert answer.status is Status.SOLVED  # the published stop: the residual is nothing
     assert np.count_nonzero(answer["w"]) <= 8
     assert answer["components"] == 1.0
     assert np.linalg.norm(answer["w"] - w) < 1e-3
+
+
+def test_blocks_are_a_batch_of_that_share_of_the_samples() -> None:
+    X, y, _ = planted(6, 8, 6, 60, noise=0.2)
+    model = spdsl.parse(text(set_="connected(G, size = 6)"))
+    by_blocks = model.solve(X=X, y=y, G=edges(8), blocks=4)
+    by_batch = model.solve(X=X, y=y, G=edges(8), batch=15)
+    assert np.array_equal(by_blocks["w"], by_batch["w"])
+    with pytest.raises(SpdslError, match="give one of them"):
+        model.solve(X=X, y=y, G=edges(8), blocks=4, batch=15)
+
+
+@pytest.mark.parametrize("set_", ["connected(G, size = 6)", "sparse(6)", "groups(2, count = 3)"])
+def test_iterates_on_larger_supports_end_in_an_answer_of_the_asked_size(set_: str) -> None:
+    X, y, _ = planted(6, 8, 6, 60, noise=0.2)
+    model = spdsl.parse(text(set_=set_))
+    answer = model.solve(X=X, y=y, tail=1.5, **({"G": edges(8)} if "G" in set_ else {}))
+    assert np.count_nonzero(answer["w"]) <= 6
+    assert model.check(answer).ok
+    with pytest.raises(SpdslError, match="leave `tail` out"):
+        model.solve(X=X, y=y, tail=1.1, configuration="paper", **({"G": edges(8)} if "G" in set_ else {}))
+
+
+def test_the_tolerance_decides_what_is_solved() -> None:
+    X, y, _ = planted(6, 8, 6, 60, noise=0.2)
+    model = spdsl.parse(text(set_="connected(G, size = 6)"))
+    with pytest.warns(spdsl.SpdslWarning, match="is reached to"):
+        answer = model.solve(X=X, y=y, G=edges(8), tolerance=1e-300)
+    assert answer.status is Status.STALLED
+    assert model.solve(X=X, y=y, G=edges(8)).status is Status.SOLVED
+
+
+def test_the_paper_s_stop_ends_a_run_that_fits() -> None:
+    X, y, _ = planted(6, 10, 8, 80)
+    answer = spdsl.parse(text()).solve(X=9 * X, y=9 * y, G=edges(10), configuration="paper", step=0.3, epochs=400)
+    assert answer.statistics["epochs"] < 400
+    assert answer.status is Status.SOLVED
+    assert answer.objective <= 1e-14 * float(9 * y @ (9 * y)) / 160
+    noisy = y + 0.1 * np.random.default_rng(0).normal(size=80)
+    answer = spdsl.parse(text()).solve(X=9 * X, y=9 * noisy, G=edges(10), configuration="paper", step=0.3, epochs=20)
+    assert answer.statistics["epochs"] == 20
+    assert answer.status is Status.FINISHED
 
 
 def test_the_same_seed_gives_the_same_bits() -> None:

@@ -19,6 +19,17 @@ def test_a_grid_is_networkx_grid() -> None:
     assert ours.unit_costs
 
 
+def test_a_grid_knows_its_shape_and_nothing_else_takes_itself_for_one() -> None:
+    for shape in ((2, 2), (4, 7), (7, 4), (2, 9)):
+        assert grid(*shape).grid_shape == shape
+    assert grid(1, 5).grid_shape is None  # a path
+    assert Graph.from_edges(np.zeros((0, 2)), 0).grid_shape is None
+    edges = grid(4, 6).edges.copy()
+    assert Graph.from_edges(edges[:-1], 24).grid_shape is None
+    edges[-1] = (0, 23)
+    assert Graph.from_edges(edges, 24).grid_shape is None
+
+
 def test_self_loops_go_and_of_parallel_edges_the_cheapest_stays() -> None:
     graph = Graph.from_edges([[0, 1], [1, 0], [2, 2], [1, 2]], costs=[3.0, 1.0, 9.0, 2.0])
     assert graph.edges.tolist() == [[0, 1], [1, 2]]

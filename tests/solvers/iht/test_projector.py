@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from spdsl.diagnostics import DataError, UsageError
 from spdsl.solvers.iht.exact import connected_sets, exact_support
 from spdsl.solvers.iht.graph import Graph, grid
-from spdsl.solvers.iht.guaranteed import HEAD_CONSTANT, TAIL_CONSTANT, head_nodes, tail_nodes
+from spdsl.solvers.iht.guaranteed import (
+    HEAD_CONSTANT,
+    TAIL_CONSTANT,
+    head_nodes,
+    size_targeted_nodes,
+    steiner_forest,
+    tail_nodes,
+)
 from spdsl.solvers.iht.projector import GraphProjector, head, project, size_targeted, tail
 from tests.solvers.iht.truth import (
     admissible_sets,
@@ -213,6 +220,27 @@ def test_a_vector_that_is_not_finite_is_refused_with_its_entry(bad: float) -> No
         project(np.ones(24), grid(5, 5), 3)
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -0.5])
+def test_prizes_that_are_none_are_refused_with_their_node(bad: float) -> None:
+    prizes = np.ones(25)
+    prizes[7] = bad
+    graph = grid(5, 5)
+    for call in (head_nodes, tail_nodes):
+        with pytest.raises(DataError, match="node 7"):
+            call(graph, prizes, 3, 1)
+    with pytest.raises(DataError, match="node 7"):
+        size_targeted_nodes(graph, prizes, 3, 4, 1)
+    with pytest.raises(DataError, match="node 7"):
+        steiner_forest(graph, prizes, graph.costs, 1)
+    with pytest.raises(DataError, match="shape"):
+        steiner_forest(graph, np.ones(24), graph.costs, 1)
+
+
+def test_a_sign_changes_nothing() -> None:
+    x = np.random.default_rng(24).normal(size=64)
+    assert np.array_equal(project(x, grid(8, 8), 9).support, project(-np.abs(x), grid(8, 8), 9).support)
+
+
 @pytest.mark.parametrize("unit", [True, False])
 def test_head_and_tail_keep_their_constants_on_random_graphs(unit: bool) -> None:
     rng = np.random.default_rng(16)
@@ -321,12 +349,17 @@ def test_exact_refuses_what_it_can_not_list() -> None:
         project(np.ones(25), grid(5, 5), 4, effort="heroic")  # type: ignore[arg-type]
 
 
-def test_a_hundred_thousand_nodes_are_projected_with_the_size_right() -> None:
+def test_a_million_nodes_are_projected_with_the_size_right() -> None:
     rng = np.random.default_rng(22)
-    graph = grid(320, 320)
-    answer = project(rng.normal(size=graph.p), graph, 300, effort="fast")
+    graph = grid(1000, 1000)
+    x = rng.normal(size=graph.p)
+    answer = project(x, graph, 300, effort="fast")
     assert answer.support.size == 300
     assert len(graph.components_of(answer.support)) == 1
+    # More than a ball of as many nodes around the largest entry catches.
+    r, c = np.abs(np.indices((1000, 1000)) - np.array(divmod(int(np.argmax(np.abs(x))), 1000))[:, None, None])
+    ball = np.argsort((r + c).ravel(), kind="stable")[:300]
+    assert answer.energy > 2.0 * (x[ball] ** 2).sum()
 
 
 def test_a_long_path_takes_memory_that_does_not_grow_with_its_length_times_s() -> None:

@@ -1,6 +1,6 @@
 """The recovery figures of GraphStoIHT, run with spdsl's default configuration and drawn over the published curves.
 
-    python examples/graph/figures.py fig4 fig5 fig6 fig7 [--trials 10] [--draw] [--methods graph-sto-iht,...]
+    python examples/graph/figures.py fig4 fig5 fig6 fig7 [--trials 10] [--every 1] [--early 4] [--draw] [--methods iht,...]
 
 In: images and published curves (SPDSL_DATA). Out: counts in out/, kept after every point, and figures in figures/.
 Only the points around each published transition are run: from a few points before the published curve leaves 0
@@ -44,12 +44,13 @@ class Panel:
         """The panel's name in the store."""
         return f"{self.figure}/{self.title}"
 
-    def window(self, method: str) -> np.ndarray:
-        """Indices around the published transition."""
+    def window(self, method: str, early: int | None = None) -> np.ndarray:
+        """Indices around the published transition, from `early` points (by default the panel's own) before it."""
         share = self.published[method]
         first = int(np.argmax(share > 0)) if (share > 0).any() else share.size - 1
         full = int(np.argmax(share >= 0.99)) if (share >= 0.99).any() else share.size - 1
         before = self.early if method.startswith("graph-") else self.early // 3
+        before = before if early is None else early
         return np.arange(max(0, first - before), full + 1)
 
 
@@ -195,6 +196,8 @@ def main() -> None:
     parser.add_argument("figures", nargs="+", choices=("fig4", "fig5", "fig6", "fig7"))
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--every", type=int, default=1, help="run every so many-th point only")
+    parser.add_argument("--early", type=int, help="points to run before each published transition")
     parser.add_argument("--draw", action="store_true", help="draw what is in the store, run nothing")
     options = parser.parse_args()
     for figure in options.figures:
@@ -203,7 +206,7 @@ def main() -> None:
                 for method in options.methods.split(","):
                     for panel in panels(figure):
                         if method in panel.published:
-                            sizes = [int(n) for n in panel.sizes[panel.window(method)]]
+                            sizes = [int(n) for n in panel.sizes[panel.window(method, options.early)[:: options.every]]]
                             recovery_curve(panel.setup, method, sizes, options.trials, store_of(figure), panel.key)
         print(f"written to {draw(figure)}")
         verdict(figure)

@@ -62,17 +62,16 @@ def pathway_supports(graph: Graph, entrez: np.ndarray, pathways: np.ndarray, low
 
 
 def planted(graph: Graph, support: np.ndarray, rng: np.random.Generator) -> Task:
-    """Samples whose features share half of their variance with their neighbours' mean, and logistic labels."""
+    """Samples whose features have a third of their variance from a mean over themselves and their neighbours; labels."""
+    from scipy import sparse
+
     n = SAMPLES + FRESH
-    own = rng.standard_normal((n, graph.p))
-    shared = rng.standard_normal((n, graph.p))
-    degree = np.diff(graph.indptr)
-    mean = np.zeros_like(own)
-    for start in range(0, n, 500):
-        rows = slice(start, start + 500)
-        block = shared[rows][:, graph.neighbours]
-        mean[rows] = np.add.reduceat(block, graph.indptr[:-1], axis=1) / np.sqrt(np.maximum(degree, 1))
-    X = own + 0.7 * mean
+    ones = np.ones(graph.neighbours.size)
+    around = sparse.csr_array((ones, graph.neighbours, graph.indptr), shape=(graph.p, graph.p)) + sparse.eye_array(
+        graph.p
+    )
+    shared = (around @ rng.standard_normal((graph.p, n))).T / np.sqrt(np.diff(graph.indptr) + 1.0)
+    X = rng.standard_normal((n, graph.p)) + 0.7 * shared
     X = (X - X[:SAMPLES].mean(axis=0)) / X[:SAMPLES].std(axis=0)
     w = np.zeros(graph.p)
     w[support] = rng.choice([-1.0, 1.0]) * rng.uniform(0.5, 1.0, support.size)

@@ -289,7 +289,12 @@ def _complain_of_unbound(work: _Work) -> None:
             continue
         offered = list(dict.fromkeys(part for content in work.contents for part in content.part_names))
         helps: list[str] = []
-        if offered:
+        if declaration.kind == "graph":
+            helps.append(
+                f"give its edges: `--data edges.csv` (columns u,v or u,v,cost), or a grid: "
+                f'`--bind "{name}=grid(20, 20)"`; in Python also a networkx graph or a square SciPy matrix'
+            )
+        elif offered:
             near = next((part for part in offered if part.lower() == name.lower()), None)
             if near is None and len(name) > 2:
                 near = nearest_name(name, offered)

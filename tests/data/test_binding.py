@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from data.models import CLASSIFICATION, REGRESSION, codes, complaints, model, only
+from data.models import CLASSIFICATION, GRAPH, REGRESSION, codes, complaints, model, only
 from spdsl.data import bind, rebind
 from spdsl.data.bundled import load_breast_cancer, load_bundled, load_diabetes, load_diabetes_standardized
 from spdsl.diagnostics import UsageError
@@ -103,6 +103,12 @@ def test_nothing_bound_says_what_the_data_offer(tmp_path):
     assert found.code == "SPL413"
     assert "target" in found.help[0]
     assert codes(REGRESSION, {}) == ["SPL413", "SPL413"]
+
+
+def test_a_graph_that_is_not_given_is_asked_for_as_edges_or_a_grid():
+    found = only(GRAPH, {"X": np.eye(3), "y": np.ones(3)})
+    assert found.code == "SPL413"
+    assert "G=grid(20, 20)" in found.help[0]
 
 
 def test_a_name_in_the_wrong_case_gets_the_nearest(tmp_path):

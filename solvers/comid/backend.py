@@ -28,6 +28,7 @@ from spdsl.solvers.comid.bind import (
 from spdsl.solvers.comid.divergences import Penalty
 from spdsl.solvers.comid.engine import MetricState, PairSet, Settings, advance, begin
 from spdsl.solvers.comid.options import ComidOptions, mirror_of, settings_of
+from spdsl.solvers.comid.polish import LARGEST_SIDE, Polisher, PolishState, polishing_bytes
 from spdsl.solvers.comid.structure import is_metric, metric_reasons, vector_reasons
 from spdsl.solvers.comid.vector import VectorMirror, refusal
 from spdsl.solvers.comid.vector_engine import VectorState, advance_vector, begin_vector, flat_vector
@@ -36,6 +37,7 @@ from spdsl.solvers.protocol import BackEnd, CommonOptions
 __all__ = ["Comid", "ComidState"]
 
 _COMPILE_FROM = 3000  # steps from which compiling the loss's scalar kernel pays
+_POLISH_MEMORY = 2e9  # bytes
 _HISTORY = ("iteration", "objective", "online_objective", "gradients", "seconds")
 
 
@@ -57,6 +59,8 @@ class ComidState:
     history: tuple[tuple[float, ...], ...] = ()
     started: float = 0.0
     failure: str = ""
+    polisher: Polisher | None = None
+    polished: PolishState | None = None
 
 
 class Comid(BackEnd[ComidState]):
@@ -81,6 +85,8 @@ class Comid(BackEnd[ComidState]):
         task = vector_task(problem)
         if options.scale != "none":
             return ["its option `scale` is for metrics"]
+        if options.polish:
+            return ["its option `polish` is for metrics"]
         complaint = refusal(name, task.domain, task.ridge > 0.0)
         if complaint is None and name == "entropic" and not np.isfinite(task.domain.upper - task.domain.lower).all():
             complaint = "its entropic map needs a box that is bounded on both sides"
@@ -88,11 +94,27 @@ class Comid(BackEnd[ComidState]):
 
     def _refuses_pairs(self, problem: BoundProblem, options: ComidOptions) -> list[str]:
         penalty = metric_penalty(problem)
+        reasons = self._refuses_polish(problem, penalty) if options.polish else []
         scalar = _scalar(problem.problem)
         lower = -np.inf if scalar is None else scalar_bounds(problem, scalar)[0]
         divergence = settings_of(options, penalty, lower, np.inf).divergence
         if scalar is not None and divergence.name in ("von_neumann", "burg") and lower < 0.0:
-            return [f"under {divergence.name} a scalar stays positive: add a bound such as `{scalar} >= 1`"]
+            reasons.append(f"under {divergence.name} a scalar stays positive: add a bound such as `{scalar} >= 1`")
+        return reasons
+
+    def _refuses_polish(self, problem: BoundProblem, penalty: Penalty) -> list[str]:
+        if problem.problem.self_paced is not None:
+            return ["its option `polish` needs a convex model, and this one is self-paced"]
+        if not penalty.is_spectral:
+            return ["its option `polish` knows no exact step for norm1 of a matrix"]
+        M = next(v.name for v in problem.problem.variables if v.kind == "symmetric")
+        d, T = problem.layout.shapes[M][0], problem.n_samples
+        need, side = polishing_bytes(T, d), min(T, d * (d + 1) // 2 + 1)
+        if need > _POLISH_MEMORY or side > LARGEST_SIDE:
+            return [
+                f"polishing {T} pairs of {d} features takes {need / 1e9:.1f} GB and the decomposition of a matrix of side "
+                f"{side} (at most {_POLISH_MEMORY / 1e9:g} GB and {LARGEST_SIDE}): leave out `polish`"
+            ]
         return []
 
     def init(self, problem: BoundProblem, options: ComidOptions) -> ComidState:
@@ -114,6 +136,8 @@ class Comid(BackEnd[ComidState]):
         return ComidState(settings, slopes, begin(pairs.U.shape[1], settings), pairs=pairs, scale=scale, started=now)
 
     def step(self, problem: BoundProblem, options: ComidOptions, state: ComidState) -> ComidState:
+        if state.passes >= options.passes:
+            return self._polish(state)
         T = problem.n_samples
         order = state.order
         if state.position == 0:
@@ -160,10 +184,33 @@ class Comid(BackEnd[ComidState]):
             met = float("nan")  # the other penalties are not followed step by step
         return metric, met
 
+    def _polish(self, state: ComidState) -> ComidState:
+        """Some iterations more towards the optimum of the batch objective, the first time after its decomposition."""
+        assert state.pairs is not None
+        assert isinstance(state.inner, MetricState)
+        if state.polisher is None or state.polished is None:
+            settings = state.settings
+            polisher = Polisher(state.pairs, state.slopes.prox, settings.penalty, settings.mu_lower, settings.mu_upper)
+            M, mu = state.inner.metric(settings)
+            everyone = np.arange(len(state.pairs))
+            u = np.einsum("ij,ij->i", state.pairs.U @ M, state.pairs.U)
+            z = state.pairs.offset + state.pairs.slope * mu - state.pairs.sign * u
+            return replace(state, polisher=polisher, polished=polisher.start(M, mu, state.slopes(everyone, z)))
+        iterations = int(np.clip(2e7 / state.polisher.A.size, 5, 100))
+        return replace(state, polished=state.polisher.advance(state.polished, iterations))
+
     def done(self, problem: BoundProblem, options: ComidOptions, state: ComidState) -> Status | None:
         if state.failure:
             return Status.DIVERGED
-        return Status.FINISHED if state.passes >= options.passes else None
+        if state.passes < options.passes:
+            return None
+        if not options.polish:
+            return Status.FINISHED
+        if state.polished is None:
+            return None
+        if state.polished.residual <= options.tolerance:
+            return Status.SOLVED
+        return Status.ITERATION_LIMIT if state.polished.iterations >= options.polish_limit else None
 
     def finish(self, problem: BoundProblem, options: ComidOptions, state: ComidState, status: Status) -> Solution:
         x = self._flat(problem, state)
@@ -173,6 +220,8 @@ class Comid(BackEnd[ComidState]):
         if state.pairs is not None:
             extra, more = self._metric_results(problem, x)
             statistics |= {**more, "scale": state.scale}
+            if state.polished is not None:
+                statistics["polishing_iterations"] = float(state.polished.iterations)
         return Solution(
             bound=problem,
             x=x,
@@ -188,6 +237,8 @@ class Comid(BackEnd[ComidState]):
 
     def progress(self, state: ComidState) -> tuple[float, str]:
         T = len(state.pairs) if state.pairs is not None else len(state.task.c) if state.task is not None else 1
+        if state.polished is not None:
+            return 1.0, f"polishing, residual {state.polished.residual:.1e}"
         share = state.position / max(T, 1)
         words = f"objective {state.history[-1][1]:.6g}" if state.history else "first pass"
         return (state.passes + share) / max(state.passes + 1, 1), f"pass {state.passes + 1}, {words}"
@@ -198,6 +249,8 @@ class Comid(BackEnd[ComidState]):
             assert state.mirror is not None
             return flat_vector(state.inner, state.task, state.mirror)
         M, mu = state.inner.metric(state.settings)
+        if state.polished is not None and state.polisher is not None:
+            M, mu = state.polisher.answer(state.polished)
         values: dict[str, Any] = {}
         for variable in problem.problem.variables:
             values[variable.name] = M / state.scale**2 if variable.kind == "symmetric" else mu

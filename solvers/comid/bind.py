@@ -24,6 +24,7 @@ from spdsl.problem import (
 from spdsl.problem.functions import Array
 from spdsl.solvers.comid.divergences import Penalty
 from spdsl.solvers.comid.engine import PairSet
+from spdsl.solvers.comid.proximal import piecewise_prox
 from spdsl.solvers.comid.structure import is_absolute
 from spdsl.solvers.comid.vector import Domain
 
@@ -60,6 +61,10 @@ class Slopes:
         """phi_t(z_t), shape (k,)."""
         theta = self._theta(indices)
         return np.asarray(self.kernel.value(self.kernel.piece(z, *theta), z, *theta))
+
+    def prox(self, v: Array, sigma: Array) -> Array:
+        """argmin over z of sum_t phi_t(z_t) + sigma_t/2 (z_t - v_t)^2, all (T,)."""
+        return piecewise_prox(self.kernel, self.theta, v, sigma)
 
     def flat(self) -> tuple[Array, Array]:
         """Borders low <= z < high between which phi_t' = 0, each (T,); (inf, inf) when there are none."""

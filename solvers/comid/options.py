@@ -63,6 +63,13 @@ class ComidOptions(CommonOptions):
         "is nearer the optimum but not of low rank",
         choices=AVERAGES,
     )
+    polish: bool = option(
+        False,
+        "after the passes go on to the optimum itself, by ADMM from the point that they reached; for metrics "
+        "of up to about a hundred features",
+    )
+    tolerance: float = option(1e-8, "scaled residual at which polishing ends", check=_positive)
+    polish_limit: int = option(20_000, "iterations of polishing at most", check=_at_least_one)
     shuffle: bool = option(True, "draw a new order of the samples for each pass")
     scale: str = option(
         "none",

@@ -337,3 +337,75 @@ def test_vector_refusals_name_the_parts() -> None:
     free = free.replace("parameter\n  rho = 0.05\n", "")
     with pytest.raises(SolverError, match="entropic map needs"):
         spdsl.parse(free).solve(**data)
+
+
+# --- polishing ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in LOSSES if name != "hinge"])
+def test_polished_answers_are_certified_optima_for_every_loss(name: str) -> None:
+    text, loss = LOSSES[name]
+    data = _pairs(T=40)
+    if name == "exponential":
+        data["U"], data["V"] = 0.4 * data["U"], 0.4 * data["V"]
+    model = _model(text)
+    result = _solve(model, data, step=0.1, passes=3, polish=True, tolerance=1e-7)
+    assert result.status is Status.SOLVED
+    assert result.objective == pytest.approx(_optimum(data, loss, REGULARIZERS["rho * trace_norm(M)"]), abs=2e-7)
+    certificate = model.check(result)
+    assert certificate.ok, str(certificate)
+
+
+@pytest.mark.parametrize(
+    ("text", "divergence"),
+    [
+        ("rho * trace_norm(M)", "squared_frobenius"),
+        ("rho * sum_squares(M)", "squared_frobenius"),
+        ("rho * norm(M)", "von_neumann"),
+    ],
+)
+def test_polished_answers_are_optima_for_every_spectral_regularizer(text: str, divergence: str) -> None:
+    data = _pairs(T=40)
+    result = _solve(_model(regularizer=text), data, divergence=divergence, step=0.02, polish=True, tolerance=1e-7)
+    assert result.status is Status.SOLVED
+    assert result.objective == pytest.approx(_optimum(data, LOSSES["hinge"][1], REGULARIZERS[text]), abs=2e-7)
+    assert np.linalg.eigvalsh(result["M"])[0] >= -1e-12
+    assert result["mu"] >= 1.0
+
+
+def test_polishing_that_is_cut_short_says_so() -> None:
+    result = _solve(_model(), _pairs(T=40), passes=1, polish=True, polish_limit=3)
+    assert result.status is Status.ITERATION_LIMIT
+    assert np.isfinite(result.objective)
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: _model(regularizer="rho * norm1(M)"), "norm1 of a matrix"),
+        (
+            lambda: spdsl.parse(
+                METRIC.replace("minimize\n", "age lambda = 1.5\nminimize\n")
+                .replace("subject to", "  self_paced hard(lambda)\nsubject to")
+                .format(loss=f"hinge({MARGIN})", regularizer="rho * trace_norm(M)", options="seed = 1")
+            ),
+            "self-paced",
+        ),
+    ],
+)
+def test_polishing_what_it_cannot_is_refused(make: Any, reason: str) -> None:
+    with pytest.raises(SolverError, match=reason):
+        _solve(make(), _pairs(T=20), polish=True)
+
+
+def test_polishing_fewer_pairs_than_unknowns_reaches_the_optimum_too() -> None:
+    data = _pairs(T=12, d=6)
+    result = _solve(_model(f"squared_hinge({MARGIN}) / T"), data, step=0.02, passes=2, polish=True)
+    optimum = _optimum(data, LOSSES["squared_hinge"][1], REGULARIZERS["rho * trace_norm(M)"])
+    assert result.status is Status.SOLVED
+    assert result.objective == pytest.approx(optimum, abs=1e-7)
+
+
+def test_polishing_too_large_a_model_is_refused_before_it_starts() -> None:
+    with pytest.raises(SolverError, match=r"takes 2\.\d GB .*: leave out `polish`"):
+        _solve(_model(), _pairs(T=700, d=500), polish=True)

@@ -12,19 +12,19 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from spdsl.diagnostics import Diagnostic, Related, SolverError, UsageError, nearest_name
-from spdsl.problem import Problem
+from spdsl.problem import BoundProblem, Problem
 from spdsl.solvers.features import reasons as _reasons
 from spdsl.solvers.protocol import BackEnd, CommonOptions
 
-__all__ = ["BACKENDS", "Choice", "all_choices", "check_options", "get", "pick"]
+__all__ = ["BACKENDS", "Choice", "all_choices", "check_options", "get", "pick", "pick_for"]
 
 # Name -> where the class lives. The order is the order of preference when the model names none.
 BACKENDS: dict[str, str] = {
     "path_following": "spdsl.solvers.path_following:PathFollowing",
     "acs": "spdsl.solvers.alternate_search:AlternateSearch",
     "original": "spdsl.solvers.alternate_search:Original",
-    "comid": "spdsl.solvers.comid:Comid",
     "dual_averaging": "spdsl.solvers.dual_averaging:DualAveraging",
+    "comid": "spdsl.solvers.comid:Comid",
     "graph_sto_iht": "spdsl.solvers.iht:GraphStoIHT",
     "graph_iht": "spdsl.solvers.iht:GraphIHT",
     "graph_svrg_iht": "spdsl.solvers.iht:GraphSvrgIHT",
@@ -103,6 +103,38 @@ def pick(problem: Problem, name: str | None = None) -> BackEnd[Any]:
     raise SolverError(
         Diagnostic("SPL502", f"the back end `{wanted}` can't solve this model: {'; '.join(reasons)}", help=(mend,))
     )
+
+
+def pick_for(bound: BoundProblem, picked: BackEnd[Any], options: dict[str, Any], free: bool) -> BackEnd[Any]:
+    """The back end for these data: the one picked by the model's parts, or the next that takes the data.
+
+    Parameters
+    ----------
+    bound : BoundProblem
+    picked : BackEnd
+    options : dict
+        What the caller asks for; one that doesn't know these options is no replacement.
+    free : bool
+        False when the back end was named, by the model or the call: then it is kept.
+    """
+    try:
+        refused = free and picked.refuses_data(bound, check_options(picked, options))
+    except UsageError:
+        return picked
+    if not refused:
+        return picked
+    names = list(BACKENDS)
+    for name in names[names.index(picked.name) + 1 :]:
+        if not _refusals(name, bound.problem) and not _refuses(get(name), bound, options):
+            return get(name)
+    return picked  # it says itself what it lacks
+
+
+def _refuses(backend: BackEnd[Any], bound: BoundProblem, options: dict[str, Any]) -> bool:
+    try:
+        return bool(backend.refuses_data(bound, check_options(backend, options)))
+    except UsageError:
+        return True
 
 
 def check_options(backend: BackEnd[Any], given: dict[str, Any]) -> CommonOptions:

@@ -217,7 +217,7 @@ class Model:
         """The back end, the model with its data, and the checked options; tells what there is to remark."""
         from spdsl.compiler import suited
         from spdsl.data import bind as bind_data
-        from spdsl.solvers.dispatch import check_options, pick
+        from spdsl.solvers.dispatch import check_options, pick, pick_for
 
         chosen = pick(self.problem, backend)
         known_options = [item.name for item in chosen.option_help()]
@@ -235,6 +235,7 @@ class Model:
             chosen = pick(bound.problem, chosen.name)
         wanted = merged("option", sorted_out.options, options)
         wanted |= {name: value for name, value in (("seed", seed), ("time_limit", time_limit)) if value is not None}
+        chosen = pick_for(bound, chosen, wanted, free=backend is None and self.problem.request is None)
         checked = check_options(chosen, {**self._requested(bound, chosen.name), **wanted})
         for remark in self._remarks(bound):
             _warn(remark, depth=4)

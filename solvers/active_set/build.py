@@ -55,8 +55,11 @@ def refusals(problem: Problem) -> list[str]:
 
 
 def coefficient_refusals(bound: BoundProblem) -> list[str]:
-    """Why the data don't fit: negative coefficients make a regularizer concave."""
+    """Why the data don't fit: negative coefficients make a regularizer concave; systems may be too large to hold."""
     reasons = []
+    p = bound.layout.size
+    if 8.0 * p * p > _MEMORY:
+        reasons.append(f"its systems of {p:,} unknowns would take {8e-9 * p * p:.1f} GB")
     for item in bound.problem.regularizers:
         coefficient = bound.evaluate(item.coefficient)
         if np.ndim(coefficient) or not np.isfinite(coefficient):
@@ -65,6 +68,8 @@ def coefficient_refusals(bound: BoundProblem) -> list[str]:
             reasons.append(f"the coefficient `{text(item.coefficient)}` of a regularizer is negative ({coefficient:g})")
     return reasons
 
+
+_MEMORY = 3e9  # bytes, of one matrix of unknowns by unknowns
 
 _WORDS = {
     "Norm": "`norm(...)`",

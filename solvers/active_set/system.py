@@ -121,24 +121,30 @@ class System:
 
     # -- labels ------------------------------------------------------------------------------------------------------
 
-    def labels(self, x: Array, age: float) -> Labels:
-        """Labels by x: coordinates exactly at a kink are fixed; of the rows at one, a largest independent set is held."""
+    def labels(self, x: Array, age: float, tolerance: float = 1e-12) -> Labels:
+        """Labels by x: coordinates exactly at a kink are fixed; of the rows at one, a largest independent set is held.
+
+        Rows within `tolerance` of a kink, relative to the data's scale, count as at it; the nearest are held first.
+        """
         fixed = self.coordinates.at_kink(x)
         fixed[self.pinned] = PINNED
         free = np.flatnonzero(fixed == FREE)
         rows: list[RowLabels] = []
-        touching: list[tuple[int, int, int]] = []
+        touching: list[tuple[float, int, int, int]] = []
         for number, block in enumerate(self.blocks):
             u = block.predict(x)
             rows.append(block.labels(u, age))
             if block.any_kink:
                 for border in np.flatnonzero(block.kinked):
-                    near = np.flatnonzero(np.abs(u - block.borders[border]) <= 1e-12 * block.scale)
-                    touching.extend((number, int(border), int(row)) for row in near)
+                    distance = np.abs(u - block.borders[border])
+                    near = np.flatnonzero(distance <= tolerance * block.scale)
+                    touching.extend((float(distance[row]), number, int(border), int(row)) for row in near)
         if touching:
-            stack = np.vstack([dense(self.blocks[b].A[[row]][:, free]) for b, _, row in touching])
+            if tolerance > 1e-12:
+                touching.sort()
+            stack = np.vstack([dense(self.blocks[b].A[[row]][:, free]) for _, b, _, row in touching])
             for index in independent_rows(stack):
-                number, border, row = touching[index]
+                _, number, border, row = touching[index]
                 rows[number].kink[row] = border
                 rows[number].piece[row] = border
         return Labels(tuple(rows), self.coordinates.interval(x), fixed)

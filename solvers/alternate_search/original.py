@@ -14,8 +14,8 @@ import numpy as np
 from spdsl.problem import BoundProblem, Problem
 from spdsl.solution import Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
-from spdsl.solvers.active_set.minimize import Minimum, minimize
-from spdsl.solvers.alternate_search.start import feasible
+from spdsl.solvers.active_set.minimize import Minimum
+from spdsl.solvers.alternate_search.convex import ConvexFit, feasible
 from spdsl.solvers.protocol import BackEnd, CommonOptions
 from spdsl.solvers.threads import small_systems
 
@@ -24,9 +24,14 @@ __all__ = ["Original", "OriginalState"]
 
 @dataclass(frozen=True)
 class OriginalState:
-    """The optimum, once it is found."""
+    """How far the fit has come."""
 
-    minimum: Minimum | None
+    fit: ConvexFit
+
+    @property
+    def minimum(self) -> Minimum | None:
+        """The optimum, or the point that was reached."""
+        return self.fit.minimum
 
 
 class Original(BackEnd[OriginalState]):
@@ -46,23 +51,24 @@ class Original(BackEnd[OriginalState]):
         return coefficient_refusals(problem)
 
     def init(self, problem: BoundProblem, options: CommonOptions) -> OriginalState:
-        """Nothing yet."""
-        return OriginalState(None)
+        """The system and a feasible point."""
+        system = build(problem, self_paced=False)
+        return OriginalState(ConvexFit(problem, system, None, feasible(system, np.zeros(system.p))))
 
     def step(self, problem: BoundProblem, options: CommonOptions, state: OriginalState) -> OriginalState:
-        """The whole solve."""
-        system = build(problem, self_paced=False)
-        with small_systems(system.p):
-            return OriginalState(minimize(system, 1.0, feasible(system, np.zeros(system.p))))
+        """Some steps of the active set, or cvxpy's whole solve where these are too many."""
+        with small_systems(state.fit.system.p):
+            return OriginalState(state.fit.advanced())
 
     def done(self, problem: BoundProblem, options: CommonOptions, state: OriginalState) -> Status | None:
-        """After its one step."""
-        if state.minimum is None:
+        """When it can't get better."""
+        minimum = state.minimum
+        if not state.fit.ended or minimum is None:
             return None
-        if state.minimum.failure:
+        if minimum.failure:
             kinds = {"unbounded": Status.UNBOUNDED, "limit": Status.ITERATION_LIMIT}
-            return kinds.get(state.minimum.failure, Status.STALLED)
-        return Status.EXACT if state.minimum.residual <= 1e-10 else Status.SOLVED
+            return kinds.get(minimum.failure, Status.STALLED)
+        return Status.EXACT if minimum.residual <= 1e-10 else Status.SOLVED
 
     def finish(self, problem: BoundProblem, options: CommonOptions, state: OriginalState, status: Status) -> Solution:
         """The optimum; its objective is that of the model without the self-paced term."""
@@ -75,5 +81,5 @@ class Original(BackEnd[OriginalState]):
             objective=problem.objective(x),
             backend=self.name,
             kkt_residual=None if minimum is None else minimum.residual,
-            statistics={} if minimum is None else {"iterations": float(minimum.iterations)},
+            statistics={"iterations": float(state.fit.iterations)},
         )

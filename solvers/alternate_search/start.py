@@ -13,11 +13,11 @@ import numpy as np
 from spdsl.diagnostics import Diagnostic, SolverError
 from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
-from spdsl.solvers.active_set.minimize import minimize
 from spdsl.solvers.active_set.system import System
 from spdsl.solvers.active_set.weighting import FixedWeights
+from spdsl.solvers.alternate_search.convex import convex_minimum, feasible
 
-__all__ = ["check_start", "feasible", "first_fit", "weighted_fit"]
+__all__ = ["check_start", "first_fit", "weighted_fit"]
 
 _SUBSET = re.compile(r"subset\(\s*([0-9.eE+-]+)\s*(?:,\s*(?:seed\s*=\s*)?(\d+)\s*)?\)\s*")
 
@@ -70,13 +70,13 @@ def first_fit(bound: BoundProblem, system: System, start: Any, seed: int) -> Arr
         chosen = np.random.default_rng(seed).permutation(n)[: max(1, round(share * n))]
         weights = np.zeros(n)
         weights[chosen] = 1.0
-    return weighted_fit(system, weights)
+    return weighted_fit(bound, system, weights)
 
 
-def weighted_fit(system: System, weights: Array) -> Array:
+def weighted_fit(bound: BoundProblem, system: System, weights: Array) -> Array:
     """The w-problem's optimum at fixed weights."""
     convex = system.with_weighting(FixedWeights(weights))
-    minimum = minimize(convex, 1.0, feasible(system, np.zeros(system.p)))
+    minimum = convex_minimum(bound, convex, weights, feasible(system, np.zeros(system.p)))
     if minimum.failure == "unbounded":
         raise SolverError(
             Diagnostic(
@@ -86,15 +86,3 @@ def weighted_fit(system: System, weights: Array) -> Array:
             )
         )
     return minimum.point.x
-
-
-def feasible(system: System, x: Array) -> Array:
-    """x moved into the bounds of single entries."""
-    coordinates = system.coordinates
-    x = x.copy()
-    for kink in range(coordinates.position.shape[1]):
-        at = coordinates.position[:, kink]
-        exists = kink < coordinates.count
-        x = np.where(exists & np.isneginf(coordinates.low[:, kink]) & (x < at), at, x)
-        x = np.where(exists & np.isposinf(coordinates.high[:, kink]) & (x > at), at, x)
-    return x

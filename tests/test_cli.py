@@ -149,6 +149,9 @@ def test_a_solver_that_stops_short_leaves_what_it_reached_and_exit_code_3(here):
         ([*SOLVE, "--standardize", "Z"], 2, "can't be standardized"),
         ([*SOLVE, "--time-limit", "-1"], 2, "must be positive"),
         ([*SOLVE, "--out", "nowhere/p.npz"], 2, "can't write nowhere/p.npz"),
+        # before the data are read, let alone the model solved
+        (["solve", "m.spl", "--data", "none.csv", "--out", "nowhere/p.npz"], 2, "mkdir -p nowhere"),
+        (["check", "m.spl", "--data", "none.csv", "--out", "."], 2, "it is a folder"),
         ([*SOLVE, "--bogus"], 2, "No such option"),
         (["slove", "m.spl"], 2, "Did you mean `spdsl solve`"),
         (["m.spl"], 2, "Did you mean `spdsl solve m.spl`"),

@@ -1,12 +1,11 @@
-"""Pairs of handwritten digits for the model files: each image with its 3 nearest of the same digit and 3 of
+"""Pairs of handwritten digits for the model file `metric.spl`: each image with its 3 nearest of the same digit and 3 of
 other digits.
 
-    python examples/metric/make_pairs.py                 # digits.npz: 64 features, 10,782 pairs
-    python examples/metric/make_pairs.py --small         # digits_small.npz: 4 x 4 blocks, 600 pairs, for `spdsl
-    check`
+    python examples/metric/make_pairs.py [--out examples/metric/out]
 
-In: scikit-learn's digits. Out: a file with U (T, d), V (T, d) and y (T,) of -1 and +1 that `spdsl solve` binds
-by name.
+In: scikit-learn's digits. Out: `digits.npz` (64 pixels, 10,782 pairs) and `digits_small.npz` (means of 2 x 2 pixels of the
+first 100 images, 600 pairs: small enough for `spdsl check`), each with U (T, d), V (T, d) and y (T,) of -1 and +1, which
+`spdsl solve` binds by name.
 """
 
 from __future__ import annotations
@@ -31,17 +30,15 @@ def digit_pairs(small: bool) -> dict[str, np.ndarray]:
 
 
 def main() -> None:
-    """Write the file."""
+    """Write both files."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--small", action="store_true")
-    parser.add_argument("--out", type=Path, help="the file to write")
-    options = parser.parse_args()
-    folder = Path(__file__).parent / "out"
-    path = options.out or folder / ("digits_small.npz" if options.small else "digits.npz")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pairs = digit_pairs(options.small)
-    np.savez(path, **pairs)
-    print(f"{path}: {len(pairs['y'])} pairs of {pairs['U'].shape[1]} features")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out", help="the folder to write to")
+    folder: Path = parser.parse_args().out
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, small in (("digits", False), ("digits_small", True)):
+        pairs = digit_pairs(small)
+        np.savez(folder / f"{name}.npz", **pairs)
+        print(f"{folder / name}.npz: {len(pairs['y'])} pairs of {pairs['U'].shape[1]} features")
 
 
 if __name__ == "__main__":

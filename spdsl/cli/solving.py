@@ -5,6 +5,7 @@ In: a model file, data, options. Out: a table (or JSON) on stdout, a result file
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +15,9 @@ import click
 
 from spdsl.cli.arguments import model_argument, parsed_options, parsed_pairs, solving_options
 from spdsl.cli.output import ExitCode, note, stdout
+from spdsl.diagnostics import Diagnostic, UsageError
 
-__all__ = ["check", "loaded_model", "print_json", "refuse_ages", "remarks", "solve"]
+__all__ = ["check", "loaded_model", "print_json", "refuse_ages", "refuse_unwritable", "remarks", "solve"]
 
 
 @click.command()
@@ -28,6 +30,7 @@ def solve(model: str, quiet: bool, as_json: bool, out: str | None, ages: tuple[f
       spdsl solve lasso.spl --data diabetes.csv --bind y=target --out path.npz
       spdsl solve lasso.spl --data train.npz --set alpha=0.1 --age 0.5 --age 2
     """
+    refuse_unwritable(out)
     result = _solve(model, quiet or as_json, ages, **given)
     if out:
         result.save(out)
@@ -59,6 +62,7 @@ def check(
     """
     import spdsl
 
+    refuse_unwritable(out)
     if model.lower().endswith(".npz"):
         result = spdsl.load_result(model)
         refuse_ages(ages, isinstance(result, spdsl.Path))
@@ -81,6 +85,22 @@ def check(
     if not certificate:
         return ExitCode.WRONG
     return ExitCode.SOLVED if result.status.ok else ExitCode.STOPPED_SHORT
+
+
+def refuse_unwritable(out: str | None) -> None:
+    """Raise UsageError before a solve whose result could not be written to the file `out`."""
+    folder = os.path.dirname(os.path.abspath(out)) if out else ""
+    if out and not os.path.isdir(folder):
+        raise UsageError(
+            Diagnostic(
+                "SPL705",
+                f"can't write {out}: there is no folder {folder}",
+                help=(f"make it first: mkdir -p {os.path.dirname(out)}", "or choose another `--out`"),
+            )
+        )
+    if out and (os.path.isdir(out) or not os.access(folder, os.W_OK)):
+        why = "it is a folder" if os.path.isdir(out) else f"no right to write in {folder}"
+        raise UsageError(Diagnostic("SPL705", f"can't write {out}: {why}", help=("choose another `--out`",)))
 
 
 def _solve(model: str, silent: bool, ages: tuple[float, ...], **given: Any) -> Any:

@@ -17,7 +17,7 @@ from spdsl.diagnostics import Diagnostic, SolverError
 from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
 
-__all__ = ["Ages", "entry_age", "in_share", "resolve_ages", "samples_in"]
+__all__ = ["Ages", "entry_age", "in_share", "last_border", "resolve_ages", "samples_in"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Ages:
 
 def samples_in(bound: BoundProblem, losses: Array, age: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which samples are in at an age (n,), bool."""
-    border = _last_border(bound, age)
+    border = last_border(bound, age)
     if border is None:
         return bound.weights(losses, age) >= 0.5
     beyond = np.array([2.0 * border + age])
@@ -50,7 +50,7 @@ def in_share(bound: BoundProblem, losses: Array, age: float) -> float:
     return float(np.mean(samples_in(bound, losses, age)))
 
 
-def _last_border(bound: BoundProblem, age: float) -> float | None:
+def last_border(bound: BoundProblem, age: float) -> float | None:
     """The largest finite loss at which v* changes its formula."""
     self_paced = bound.problem.self_paced
     assert self_paced is not None

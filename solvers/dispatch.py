@@ -22,6 +22,7 @@ __all__ = ["BACKENDS", "Choice", "all_choices", "check_options", "get", "pick", 
 BACKENDS: dict[str, str] = {
     "path_following": "spdsl.solvers.path_following:PathFollowing",
     "acs": "spdsl.solvers.alternate_search:AlternateSearch",
+    "mospl": "spdsl.solvers.pareto:Mospl",
     "original": "spdsl.solvers.alternate_search:Original",
     "dual_averaging": "spdsl.solvers.dual_averaging:DualAveraging",
     "comid": "spdsl.solvers.comid:Comid",

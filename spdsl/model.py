@@ -20,6 +20,7 @@ from spdsl.problem import BoundProblem, Problem
 from spdsl.solution import Path, Solution, Status
 
 if TYPE_CHECKING:
+    from spdsl.solvers.cross_validation import CrossValidation
     from spdsl.solvers.iht.stability import Stability
     from spdsl.solvers.protocol import BackEnd
 
@@ -200,6 +201,28 @@ class Model:
         if found.unfinished:
             _warn(f"{found.unfinished} of {repeats} repeats ended at a limit; what they had reached is counted")
         return found
+
+    def cross_validate(
+        self, data: Any = None, *, folds: int = 5, metric: Any = None, jobs: int = 1, **given: Any
+    ) -> CrossValidation:
+        """Choose the age by k-fold cross-validation, over the whole continuum of ages.
+
+        Parameters
+        ----------
+        folds, metric, jobs
+            See `spdsl.solvers.cross_validation.cross_validate`.
+        **given
+            As for `solve`: files, bindings, options, data and parameters by name.
+
+        Returns
+        -------
+        spdsl.solvers.cross_validation.CrossValidation
+            Best age with its standard error, the share of samples in there, the curve, the solution.
+        """
+        from spdsl.solvers.cross_validation import cross_validate
+
+        chosen, bound, checked = self._prepared(data, **given)
+        return cross_validate(bound, chosen, checked, folds, metric, jobs)
 
     def _prepared(
         self,

@@ -412,3 +412,42 @@ def test_every_command_has_help_that_shows_and_every_option_of_it_a_text():
 )
 def test_values_of_options_are_read_as_in_a_solve_statement(text, value):
     assert value_of(text) == value
+
+
+# --- select --------------------------------------------------------------------------------------------------------
+
+SELECT = ("select", "m.spl", "--data", "t.csv", "--bind", "y=target", "--backend", "fakepath")
+
+
+def validated_by(here, value):
+    """A table that the fake path fits best at the age whose coordinates are `value`."""
+    X = np.random.default_rng(1).normal(size=(7, 2))
+    rows = np.column_stack([X, X @ np.full(2, value) + value])
+    np.savetxt(here / "v.csv", rows, delimiter=",", header="one,two,target", comments="", fmt="%.17g")
+
+
+def test_select_finds_the_age_on_a_validation_file_and_writes_its_solution(here):
+    validated_by(here, 1.5**2)
+    run = spdsl_(*SELECT, "--validation", "v.csv", "--out", "s.npz", "--plot", "curve.png")
+    assert run.exit_code == 0, run.stderr
+    assert "best age 1.5" in run.stdout
+    assert spdsl.load_result("s.npz")["b"] == pytest.approx(2.25, rel=1e-2)
+    assert (here / "curve.png").stat().st_size > 1000
+
+
+def test_select_over_folds_tells_the_standard_error_and_the_smallest_age_within_it(here):
+    run = spdsl_(*SELECT, "--folds", "3", "--json")
+    assert run.exit_code == 0, run.stderr
+    content = json.loads(run.stdout, parse_constant=pytest.fail)
+    assert content["by"] == "3 folds"
+    assert content["age_within_one_standard_error"] <= content["age"]
+    assert content["value"] == pytest.approx(content["minima"][0][1])
+    assert content["standard_error"] >= 0.0
+
+
+def test_select_refuses_ages_and_models_without_any(here):
+    assert spdsl_(*SELECT, "--age", "2").exit_code == 2
+    (here / "one.spl").write_text(hand_built.SOURCE.replace("in [1, 4]", "= 2"))
+    run = spdsl_("select", "one.spl", "--data", "t.csv", "--bind", "y=target", "--backend", "fake")
+    assert run.exit_code == 2
+    assert "none to choose" in run.stderr

@@ -22,6 +22,7 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.coordinates import BoxKernel, CoordinateBlock, Coordinates
 from spdsl.solvers.active_set.rows import RowBlock
 from spdsl.solvers.active_set.system import System, dense
+from spdsl.solvers.active_set.walls import Walls
 from spdsl.solvers.active_set.weighting import FixedWeights, IntArray, SelfPacedWeights
 
 __all__ = ["build", "coefficient_refusals", "refusals"]
@@ -44,13 +45,11 @@ def refusals(problem: Problem) -> list[str]:
                 reasons.append("a regularizer couples several predictors")
         elif not isinstance(item, LinearTerm):
             reasons.append(f"the regularizer {_name(item)} is not a sum over rows")
-    for constraint in problem.constraints:
-        if not isinstance(constraint, AffineConstraint):
-            reasons.append(f"the constraint `{constraint.text or _name(constraint)}` is not affine")
-        elif not all(term.kind in ("identity", "ones") for term in constraint.predictor.terms):
-            reasons.append(f"the constraint `{constraint.text}` is not a bound on single entries")
-        elif constraint.relation != "<=":
-            reasons.append(f"the constraint `{constraint.text}` is an equation")
+    reasons.extend(
+        f"the constraint `{constraint.text or _name(constraint)}` is not affine"
+        for constraint in problem.constraints
+        if not isinstance(constraint, AffineConstraint)
+    )
     return reasons
 
 
@@ -119,14 +118,14 @@ def build(bound: BoundProblem, self_paced: bool = True) -> System:
             parts.add_separable(bound, item)
     for constraint in problem.constraints:
         assert isinstance(constraint, AffineConstraint)
-        parts.add_bound(*bound.design(constraint.predictor))
+        parts.add_constraint(bound, constraint)
     size = abs(A).max(axis=0)
     size = np.asarray(size.toarray() if hasattr(size, "toarray") else size, float).ravel()
     scale = loss.scale / np.where(size > 0.0, size, loss.scale)
     coordinates = Coordinates(p, parts.coordinate_blocks, scale)
-    blocks = [loss, *parts.blocks]
+    blocks = [loss, *parts.walls.blocks(), *parts.blocks]
     pinned = np.union1d(_dependent_columns(blocks, coordinates, parts.Q), _copies(blocks, coordinates, parts.Q))
-    return System([loss, *parts.blocks], coordinates, parts.Q, parts.q, pinned, parts.constant)
+    return System(blocks, coordinates, parts.Q, parts.q, pinned, parts.constant)
 
 
 def _tall(A: Any, c: Array, n: int) -> tuple[Any, Array]:
@@ -146,6 +145,7 @@ class _Parts:
         self.Q: Array | None = None
         self.q = np.zeros(p)
         self.constant = 0.0
+        self.walls = Walls(p)
 
     def add_separable(self, bound: BoundProblem, item: Separable) -> None:
         coefficient = float(bound.evaluate(item.coefficient))
@@ -186,11 +186,14 @@ class _Parts:
             self.Q += B.T @ (bend[:, None] * B)
         self.q += B.T @ (slope + bend * d)
 
-    def add_bound(self, B: Any, d: Array) -> None:
-        """B x + d <= 0 row by row, each row on one entry: -(a x_j + d) >= 0."""
+    def add_constraint(self, bound: BoundProblem, constraint: AffineConstraint) -> None:
+        """Bounds on single entries are coordinate functions, everything else is a wall."""
+        B, d = bound.design(constraint.predictor)
         entries = _single_entries(B)
-        assert entries is not None
-        rows, index, a = entries
+        if constraint.relation == "==" or entries is None or entries[0].size < d.size:
+            self.walls.add(B, d, constraint.relation, constraint.text)
+            return
+        rows, index, a = entries  # -(a x_j + d) >= 0
         self.coordinate_blocks.append(CoordinateBlock(index, -a, -d[rows], BoxKernel(), (), np.ones(rows.size)))
 
 

@@ -91,6 +91,16 @@ class Coordinates:
         self.smooth_border = self.unit <= 0.0
         self.unit = np.maximum(self.unit, 1e-300)
 
+    @property
+    def limits(self) -> tuple[Array, Array]:
+        """The bounds of every coordinate (p,) each, infinite where there is none."""
+        lower, upper = np.full(self.p, -np.inf), np.full(self.p, np.inf)
+        for kink in range(self.position.shape[1]):
+            at, exists = self.position[:, kink], kink < self.count
+            lower = np.where(exists & np.isneginf(self.low[:, kink]), np.maximum(lower, at), lower)
+            upper = np.where(exists & np.isposinf(self.high[:, kink]), np.minimum(upper, at), upper)
+        return lower, upper
+
     def _bends(self, block: CoordinateBlock) -> bool:
         points = [np.full(len(block.index), value) for value in (-1.7, -0.4, 0.3, 1.1)]
         return any(

@@ -120,6 +120,12 @@ def _basic(matrix: Array, values: Array, lower: Array, upper: Array) -> Array:
             room = np.where(shift > 0.0, upper[inside] - values[inside], lower[inside] - values[inside]) / np.where(
                 shift == 0.0, np.nan, shift
             )
+        if not np.isfinite(np.nanmin(room)):  # no bound that way: shift to the other side
+            shift = -shift
+            with np.errstate(divide="ignore"):
+                room = np.where(shift > 0.0, upper[inside] - values[inside], lower[inside] - values[inside]) / np.where(
+                    shift == 0.0, np.nan, shift
+                )
         first = int(np.nanargmin(room))
         values = values.copy()
         values[inside] += room[first] * shift

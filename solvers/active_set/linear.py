@@ -114,13 +114,34 @@ class BorderedFactor:
         return np.asarray(np.linalg.solve(self.R, -(self.Y.T @ gradient)))
 
 
-def independent_rows(rows: Array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Indices of a largest set of linearly independent rows (k, f), found by pivoted QR, ascending."""
+def independent_rows(
+    rows: Array, first: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Indices of a largest set of linearly independent rows (k, f), found by pivoted QR, ascending.
+
+    Parameters
+    ----------
+    first : bool array (k,), optional
+        Rows that come before all others: the rest is chosen to be independent of them.
+    """
     if rows.shape[0] == 0 or rows.shape[1] == 0:
         return np.zeros(0, np.int64)
+    if first is not None and np.any(first):
+        return _independent_after(rows, first)
     from scipy.linalg import qr
 
     R, pivots = qr(rows.T, mode="r", pivoting=True)
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > 1e-11 * max(diagonal.max(initial=0.0), 1e-300)).sum())
     return np.sort(pivots[:rank])
+
+
+def _independent_after(rows: Array, first: np.ndarray[Any, np.dtype[np.bool_]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    before = np.flatnonzero(first)
+    kept = before[independent_rows(rows[before])]
+    basis, _ = np.linalg.qr(rows[kept].T)
+    others = np.flatnonzero(~first)
+    rest = rows[others] - (rows[others] @ basis) @ basis.T
+    sizes = np.linalg.norm(rows[others], axis=1)
+    others, rest = (part[np.linalg.norm(rest, axis=1) > 1e-11 * sizes] for part in (others, rest))
+    return np.sort(np.concatenate([kept, others[independent_rows(rest)]]))

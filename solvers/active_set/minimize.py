@@ -178,11 +178,14 @@ def with_multipliers(system: System, point: Point) -> tuple[Evaluation, Bordered
 
 
 def _thinned(system: System, evaluation: Evaluation) -> Point:
-    """The point with a largest independent subset of its held rows."""
+    """The point with a largest independent subset of its held rows, the equations always among them."""
     from spdsl.solvers.active_set.linear import independent_rows
 
-    keep = set(independent_rows(system.border(evaluation)).tolist())
     labels = evaluation.point.labels.copy()
+    if system.free_for_equations(labels.fixed, labels.interval):
+        return replace(evaluation.point, labels=labels)
+    equations = system.rows_of_equations(evaluation)
+    keep = set(independent_rows(system.border(evaluation), equations).tolist()) | set(np.flatnonzero(equations))
     position = 0
     for values, rows in zip(evaluation.rows, labels.rows):
         for row in values.held:

@@ -37,6 +37,7 @@ class Ray:
         self.direction = direction
         self.u = [block.predict(point.x) for block in system.blocks]
         self.du = [np.asarray(block.A @ direction) for block in system.blocks]
+        self.wall = np.inf  # the step at which the first wall is met
         for block, labels, u, du in zip(system.blocks, point.labels.rows, self.u, self.du):
             held = labels.held
             if held.size:
@@ -44,6 +45,11 @@ class Ray:
                 du[held] = 0.0
             noise = 1e-14 * (np.abs(du).max(initial=0.0))
             du[np.abs(du) <= noise] = 0.0
+            if block.is_wall:
+                u[:] = np.where(labels.kink < 0, np.maximum(u, block.borders[0]), u)
+                towards = np.flatnonzero((du < 0.0) & (labels.kink < 0))
+                steps = (block.borders[0, towards] - u[towards]) / du[towards]
+                self.wall = min(self.wall, float(steps.min(initial=np.inf)))
         self.free = point.labels.fixed == FREE
         # Two kinks closer than this can't be told apart: u and x move by rounding only in between.
         speed = [float(np.abs(du).max(initial=0.0)) / b.scale for b, du in zip(system.blocks, self.du) if b.any_kink]
@@ -57,7 +63,9 @@ class Ray:
             self.bend = float(Qd @ direction)
 
     def slope(self, t: float) -> float:
-        """The derivative of G at t, by the pieces that hold x + t d."""
+        """The derivative of G at t, by the pieces that hold x + t d; inf at and beyond a wall."""
+        if t >= self.wall:
+            return np.inf
         total = self.quadratic + t * self.bend
         for block, labels, u, du in zip(self.system.blocks, self.point.labels.rows, self.u, self.du):
             z = u + t * du

@@ -101,6 +101,9 @@ class RowBlock:
         for index in np.flatnonzero(self.kinked).tolist():
             self.left[index] = self.call(kernel.slope, np.full(self.m, index), self.borders[index])
             self.right[index] = self.call(kernel.slope, np.full(self.m, index + 1), self.borders[index])
+        # Infinite slopes: a wall on one side (an inequality), or on both (an equation, whose rows are always held).
+        self.is_wall = bool(np.isinf(self.left).any() or np.isinf(self.right).any())
+        self.is_equation = bool(self.is_wall and np.isinf(self.left).all() and np.isinf(self.right).all())
         sizes = [np.abs(c).max(initial=0.0)]
         finite = self.borders[np.isfinite(self.borders)]
         if finite.size:
@@ -132,8 +135,10 @@ class RowBlock:
         return np.asarray(self.A @ x) + self.c
 
     def labels(self, u: Array, age: float) -> RowLabels:
-        """Labels of rows that are all smooth."""
+        """Labels of rows that are all smooth; those of equations are always held."""
         piece = np.asarray(self.kernel.piece(u, *self.theta), np.int64)
+        if self.is_equation:
+            return RowLabels(np.zeros(self.m, np.int64), np.zeros(self.m, np.int64), np.zeros(self.m, np.int64))
         if self.weighting is None or self.weighting.n_bands == 1:
             return RowLabels(piece, np.full(self.m, -1), np.zeros(self.m, np.int64))
         loss = self.call(self.kernel.value, piece, u)
@@ -208,7 +213,7 @@ class RowBlock:
         with np.errstate(invalid="ignore"):
             return RowValues(
                 u, loss, slope, weight, gradient, curvature, by_age, held,
-                _product(left, v), _product(right, v), _product(left, rate), _product(right, rate),
+                _product(left, v, left), _product(right, v, right), _product(left, rate, 0.0), _product(right, rate, 0.0),
             )  # fmt: skip
 
     def gaps(
@@ -315,6 +320,6 @@ class RowBlock:
         return float(self.factor[row] * weight * slope) if np.isfinite(slope) else 0.0
 
 
-def _product(bound: Array, weight: Array) -> Array:
-    """bound * weight, where an infinite bound (of a constraint) stays infinite whatever the weight."""
-    return np.where(np.isfinite(bound), bound * weight, bound)
+def _product(bound: Array, weight: Array, infinite: Any) -> Array:
+    """bound * weight; where the bound is infinite (a constraint's) `infinite` stands instead, whatever the weight."""
+    return np.where(np.isfinite(bound), bound * weight, infinite)

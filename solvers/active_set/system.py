@@ -18,7 +18,10 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.coordinates import FREE, PINNED, Coordinates
 from spdsl.solvers.active_set.linear import BorderedFactor, gram, independent_rows
 from spdsl.solvers.active_set.rows import RowBlock, RowLabels, RowValues
+from spdsl.solvers.active_set.walls import columns_to_free
 from spdsl.solvers.active_set.weighting import IntArray, Weighting
+
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 __all__ = ["Evaluation", "Labels", "Point", "System"]
 
@@ -128,6 +131,8 @@ class System:
         """
         fixed = self.coordinates.at_kink(x)
         fixed[self.pinned] = PINNED
+        interval = self.coordinates.interval(x)
+        self.free_for_equations(fixed, interval)
         free = np.flatnonzero(fixed == FREE)
         rows: list[RowLabels] = []
         touching: list[tuple[float, int, int, int]] = []
@@ -137,17 +142,29 @@ class System:
             if block.any_kink:
                 for border in np.flatnonzero(block.kinked):
                     distance = np.abs(u - block.borders[border])
-                    near = np.flatnonzero(distance <= tolerance * block.scale)
+                    near = np.flatnonzero((distance <= tolerance * block.scale) | block.is_equation)
                     touching.extend((float(distance[row]), number, int(border), int(row)) for row in near)
         if touching:
             if tolerance > 1e-12:
                 touching.sort()
             stack = np.vstack([dense(self.blocks[b].A[[row]][:, free]) for _, b, _, row in touching])
-            for index in independent_rows(stack):
+            for index in independent_rows(stack, np.array([self.blocks[b].is_equation for _, b, _, _ in touching])):
                 _, number, border, row = touching[index]
                 rows[number].kink[row] = border
                 rows[number].piece[row] = border
-        return Labels(tuple(rows), self.coordinates.interval(x), fixed)
+        return Labels(tuple(rows), interval, fixed)
+
+    def free_for_equations(self, fixed: IntArray, interval: IntArray) -> bool:
+        """Set coordinates free until the equations' rows are independent over the free ones; writes into both. Any set free?"""
+        equations = [dense(block.A) for block in self.blocks if block.is_equation]
+        if not equations:
+            return False
+        chosen = columns_to_free(np.vstack(equations), np.flatnonzero(fixed == FREE), np.flatnonzero(fixed >= 0))
+        for j in chosen:
+            beyond = np.isposinf(self.coordinates.high[j, fixed[j]])  # an upper bound: inside is on its left
+            interval[j] = fixed[j] + (0 if beyond else 1)
+            fixed[j] = FREE
+        return bool(chosen.size)
 
     def relabel(self, labels: Labels, x: Array, age: float) -> Labels:
         """Pieces, bands and intervals anew by x; what is held or fixed stays so."""
@@ -163,6 +180,12 @@ class System:
         x = x.copy()
         x[held] = self.coordinates.position[held, labels.fixed[held]]
         return x
+
+    def without_dust(self, x: Array) -> Array:
+        """x (..., p) with entries that are rounding set to 0, where other terms than the loss and bounds hold them there."""
+        if len(self.blocks) == 1:
+            return x
+        return np.where(np.abs(x) <= 1e-14 * self.coordinates.scale, 0.0, x)
 
     def point(self, age: float, x: Array, labels: Labels) -> Point:
         """A point without multipliers."""
@@ -258,6 +281,11 @@ class System:
             if values.held.size
         ]
         return np.vstack(parts) if parts else np.zeros((0, evaluation.free.size))
+
+    def rows_of_equations(self, evaluation: Evaluation) -> BoolArray:
+        """Which rows of `border` are equations (k,)."""
+        parts = [np.full(values.held.size, block.is_equation) for block, values in zip(self.blocks, evaluation.rows)]
+        return np.concatenate(parts)
 
     def factor(self, evaluation: Evaluation) -> BorderedFactor:
         """The bordered system at a point."""

@@ -16,10 +16,17 @@ from spdsl.diagnostics import SpdslWarning
 from spdsl.problem import BoundProblem, Problem
 from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
-from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
+from spdsl.solvers.active_set.build import build, coefficient_refusals
 from spdsl.solvers.active_set.minimize import Minimum, residual, with_multipliers
 from spdsl.solvers.active_set.system import Labels, System
 from spdsl.solvers.ages import Ages, in_share, resolve_ages
+from spdsl.solvers.alternate_search.conic import (
+    ConicBranch,
+    ConicState,
+    conic_refusals,
+    conic_size_refusals,
+    needs_cone,
+)
 from spdsl.solvers.alternate_search.search import polish, round_of_search, search
 from spdsl.solvers.alternate_search.start import check_start, first_fit
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
@@ -73,8 +80,8 @@ class SearchState:
     broken: str = ""
 
 
-class AlternateSearch(BackEnd[SearchState]):
-    """Alternate convex search with exact w-problems."""
+class AlternateSearch(BackEnd[SearchState | ConicState]):
+    """Alternate convex search: exact w-problems where the active-set method takes them, cvxpy's elsewhere."""
 
     name: ClassVar[str] = "acs"
     summary: ClassVar[str] = "alternate convex search at one age or a grid of ages (GAGA, Algorithm 1)"
@@ -82,8 +89,8 @@ class AlternateSearch(BackEnd[SearchState]):
     explicit_features: ClassVar[bool] = True
 
     def refuses(self, problem: Problem) -> list[str]:
-        """It needs a self-paced model with ages, and parts that make a `System`."""
-        reasons = refusals(problem)
+        """It needs a self-paced model with ages and convex parts."""
+        reasons = conic_refusals(problem)
         if problem.self_paced is None:
             reasons.append("the model has no self_paced term, so there are no weights to alternate with")
         elif problem.age is None:
@@ -93,11 +100,16 @@ class AlternateSearch(BackEnd[SearchState]):
         return reasons
 
     def refuses_data(self, problem: BoundProblem, options: CommonOptions) -> list[str]:
-        """Coefficients must not be negative."""
-        return coefficient_refusals(problem)
+        """Coefficients must not be negative; what goes to cvxpy must not be too large for it."""
+        return conic_size_refusals(problem) if needs_cone(problem.problem) else coefficient_refusals(problem)
 
-    def init(self, problem: BoundProblem, options: SearchOptions) -> SearchState:
+    def init(self, problem: BoundProblem, options: SearchOptions) -> SearchState | ConicState:
         """The first fit and the grid of ages."""
+        if needs_cone(problem.problem):
+            begun = ConicState.begin(problem, options.start, options.seed, options.ages)
+            if begun.ages.message:
+                warnings.warn(begun.ages.message, SpdslWarning, stacklevel=2)
+            return begun
         system = build(problem)
         with small_systems(system.p):
             x = first_fit(problem, system, options.start, options.seed)
@@ -107,8 +119,12 @@ class AlternateSearch(BackEnd[SearchState]):
         grid = np.array([ages.lower]) if ages.is_fixed else np.linspace(ages.lower, ages.upper, options.ages)
         return SearchState(system, ages, grid, x, None, np.inf, 0, (), (), ())
 
-    def step(self, problem: BoundProblem, options: SearchOptions, state: SearchState) -> SearchState:
+    def step(
+        self, problem: BoundProblem, options: SearchOptions, state: SearchState | ConicState
+    ) -> SearchState | ConicState:
         """One round; after the last one of an age, the polish."""
+        if isinstance(state, ConicState):
+            return state.advance(options.tolerance, options.max_rounds)
         age = float(state.grid[len(state.done)])
         with small_systems(state.system.p):
             if state.change > options.tolerance and state.rounds < options.max_rounds:
@@ -145,8 +161,10 @@ class AlternateSearch(BackEnd[SearchState]):
             short=state.short or state.change > options.tolerance,
         )
 
-    def done(self, problem: BoundProblem, options: SearchOptions, state: SearchState) -> Status | None:
+    def done(self, problem: BoundProblem, options: SearchOptions, state: SearchState | ConicState) -> Status | None:
         """All ages done."""
+        if isinstance(state, ConicState):
+            return state.status()
         if state.broken:
             return Status.UNBOUNDED if "unbounded" in state.broken else Status.STALLED
         if len(state.done) < len(state.grid):
@@ -156,15 +174,17 @@ class AlternateSearch(BackEnd[SearchState]):
             return Status.EXACT
         return Status.ITERATION_LIMIT if state.short else Status.SOLVED
 
-    def progress(self, state: SearchState) -> tuple[float, str]:
+    def progress(self, state: SearchState | ConicState) -> tuple[float, str]:
         """The share of the ages done."""
         count = len(state.done)
         return count / len(state.grid), f"age {count} of {len(state.grid)}, {sum(state.counts) + state.rounds} rounds"
 
     def finish(
-        self, problem: BoundProblem, options: SearchOptions, state: SearchState, status: Status
+        self, problem: BoundProblem, options: SearchOptions, state: SearchState | ConicState, status: Status
     ) -> Solution | Path:
         """The partial optimum, or those of the grid."""
+        if isinstance(state, ConicState):
+            return state.finish(problem, status, self.name)
         statistics = {"rounds": float(sum(state.counts) + state.rounds), "ages": float(len(state.done))}
         message = "; ".join(text for text in (state.broken, state.ages.message) if text)
         if state.ages.is_fixed or not state.done:
@@ -200,8 +220,10 @@ class AlternateSearch(BackEnd[SearchState]):
             statistics=statistics,
         )
 
-    def resume(self, problem: BoundProblem, path: Path) -> GridBranch:
+    def resume(self, problem: BoundProblem, path: Path) -> GridBranch | ConicBranch:
         """The branch of a loaded path."""
+        if needs_cone(problem.problem):
+            return ConicBranch(problem, path.ages, path.nodes)
         return GridBranch(problem, path.ages, path.nodes)
 
 

@@ -17,6 +17,7 @@ from spdsl.problem.functions import Array
 from spdsl.solution.upstairs import upstairs
 from spdsl.solvers.active_set.minimize import Minimum, minimize
 from spdsl.solvers.active_set.system import System
+from spdsl.solvers.active_set.walls import nearest_feasible
 
 __all__ = ["ConvexFit", "convex_minimum", "feasible"]
 
@@ -139,7 +140,16 @@ def _snapped(system: System, x: Array, tolerance: float) -> Array:
 
 
 def feasible(system: System, x: Array) -> Array:
-    """x moved into the bounds of single entries."""
+    """x moved into the bounds of single entries; where there are other constraints, the feasible point nearest to it.
+
+    Raises
+    ------
+    SolverError
+        When the constraints contradict each other.
+    """
+    walls = [block for block in system.blocks if block.is_wall]
+    if walls:
+        return nearest_feasible(x, walls, *system.coordinates.limits)
     coordinates = system.coordinates
     x = x.copy()
     for kink in range(coordinates.position.shape[1]):

@@ -17,7 +17,7 @@ from spdsl.solvers.active_set.system import System
 from spdsl.solvers.active_set.weighting import FixedWeights
 from spdsl.solvers.alternate_search.convex import convex_minimum, feasible
 
-__all__ = ["check_start", "first_fit", "weighted_fit"]
+__all__ = ["check_start", "first_fit", "parse_start", "weighted_fit"]
 
 _SUBSET = re.compile(r"subset\(\s*([0-9.eE+-]+)\s*(?:,\s*(?:seed\s*=\s*)?(\d+)\s*)?\)\s*")
 
@@ -25,13 +25,13 @@ _SUBSET = re.compile(r"subset\(\s*([0-9.eE+-]+)\s*(?:,\s*(?:seed\s*=\s*)?(\d+)\s
 def check_start(value: Any) -> str | None:
     """A complaint about the option `start`, or None."""
     try:
-        _parse(value, 0)
+        parse_start(value, 0)
     except ValueError as error:
         return str(error)
     return None
 
 
-def _parse(value: Any, seed: int) -> tuple[str, float, int]:
+def parse_start(value: Any, seed: int) -> tuple[str, float, int]:
     """(kind, share, seed) of `full`, `zero` or `subset(share, seed = k)`, as text or as (name, arguments, keywords)."""
     wanted = f"must be full, zero or subset(share, seed = k), not {value!r}"
     if value in ("full", "zero"):
@@ -61,7 +61,7 @@ def first_fit(bound: BoundProblem, system: System, start: Any, seed: int) -> Arr
     SolverError
         When the fit has no finite optimum.
     """
-    kind, share, seed = _parse(start, seed)
+    kind, share, seed = parse_start(start, seed)
     n = bound.n_samples
     if kind == "zero":
         return feasible(system, np.zeros(system.p))

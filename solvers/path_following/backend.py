@@ -153,6 +153,7 @@ class PathFollowing(BackEnd[PathState]):
         """The path, or at a fixed age the solution."""
         system, records = state.system, state.records
         ages, points, residuals = nodes_of_path(records)
+        points = system.without_dust(points)
         status = _honest(status, residuals)
         message = "; ".join(text for text in (state.broken, state.ages.message) if text)
         statistics = _statistics(state, records)

@@ -63,7 +63,7 @@ class AgeBranch:
         found: Converged | Minimum | None = self._between(k, age)
         if found is None:
             found = self._followed(k, age)
-        return found.point.x, residual(self.system, found.evaluation)
+        return self.system.without_dust(found.point.x), residual(self.system, found.evaluation)
 
     def _at_node(self, k: int, age: float) -> tuple[Array, float]:
         system = self.system

@@ -43,7 +43,8 @@ def describe(bound: BoundProblem, system: System, before: Labels, after: Labels)
     for number, block in enumerate(system.blocks[1:], 1):
         for row in _changed(before.rows[number], after.rows[number]):
             leaves = before.rows[number].kink[row] >= 0
-            texts.append(f"row {row} of regularizer {number} {'leaves' if leaves else 'reaches'} its kink")
+            what = "its bound" if block.is_wall else "its kink"
+            texts.append(f"row {row} of {_term(system, number)} {'leaves' if leaves else 'reaches'} {what}")
             entries = np.flatnonzero(dense(block.A[[row]])[0])
             coordinates.extend(int(j) for j in entries[:8])
     for j in np.flatnonzero((before.fixed != after.fixed) | (before.interval != after.interval)):
@@ -52,6 +53,13 @@ def describe(bound: BoundProblem, system: System, before: Labels, after: Labels)
         coordinates.append(int(j))
         texts.append(f"{coordinate_name(bound, int(j))} {_coordinate(system, before, after, int(j))}")
     return Cause("; ".join(texts) or "the path folds back", tuple(samples), tuple(dict.fromkeys(coordinates)))
+
+
+def _term(system: System, number: int) -> str:
+    """A row block by what it stands for: constraints come before regularizers."""
+    kind = "constraint" if system.blocks[number].is_wall else "regularizer"
+    place = sum(block.is_wall == system.blocks[number].is_wall for block in system.blocks[1 : number + 1])
+    return f"{kind} {place}"
 
 
 def _changed(before: RowLabels, after: RowLabels) -> IntArray:

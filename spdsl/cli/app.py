@@ -20,6 +20,7 @@ __all__ = ["app"]
 COMMANDS = {
     "solve": "spdsl.cli.solving:solve",
     "check": "spdsl.cli.solving:check",
+    "select": "spdsl.cli.selecting:select",
     "stability": "spdsl.cli.repeating:stability",
     "explain": "spdsl.cli.showing:explain",
     "plot": "spdsl.cli.showing:plot",

@@ -45,8 +45,18 @@ class AffineMap:
         return self.linear(x) + self.offset
 
     def terms_size(self, x: Array) -> float:
-        """The largest entry of A x or of c: what rows near zero are small against."""
-        return max(float(np.abs(part).max(initial=0.0)) for part in (self.linear(x), self.offset))
+        """The largest entry of |A| |x| or of |c|: what rows near zero are small against, also where terms cancel."""
+        total = np.zeros(self.n_rows)
+        for part in self.parts:
+            matrix, entries = abs(part.matrix), np.abs(x[part.where])
+            if part.quadratic:
+                d = matrix.shape[1]
+                inner = matrix @ entries.reshape(d, d)
+                values = matrix.multiply(inner).sum(axis=1) if _sparse(inner, matrix) else (inner * matrix).sum(axis=1)
+            else:
+                values = matrix @ entries
+            total += np.abs(part.scale) * np.asarray(values).reshape(self.n_rows)
+        return max(float(part.max(initial=0.0)) for part in (total, np.abs(self.offset)))
 
     def linear(self, x: Array) -> Array:
         """A x (m,)."""

@@ -30,11 +30,9 @@ def infeasibility(bound: BoundProblem, x: Array) -> float:
 def _violation(bound: BoundProblem, constraint: Constraint, x: Array) -> float:
     if isinstance(constraint, AffineConstraint):
         mapped = affine_map(bound, constraint.predictor)
-        linear = mapped.linear(x)
-        u = linear + mapped.offset
+        u = mapped(x)
         over = np.abs(u) if constraint.relation == "==" else np.maximum(u, 0.0)
-        size = max(float(np.abs(linear).max(initial=0.0)), float(np.abs(mapped.offset).max(initial=0.0)))
-        return float(over.max(initial=0.0)) / max(size, TINY)
+        return float(over.max(initial=0.0)) / max(mapped.terms_size(x), TINY)
     if isinstance(constraint, BallConstraint):
         u = affine_map(bound, constraint.predictor)(x)
         radius = float(bound.evaluate(constraint.radius))

@@ -123,10 +123,11 @@ class Path:
         if self.branch is None:
             raise UsageError(self._only_nodes())
         x, residual = self.branch.at(age)
+        near = Status.FINISHED if self.status is Status.FINISHED else Status.SOLVED  # no tolerance was asked for
         return Solution(
             bound=self.bound,
             x=x,
-            status=Status.EXACT if residual <= 1e-10 else Status.SOLVED,
+            status=Status.EXACT if residual <= 1e-10 else near,
             objective=self.bound.objective(x, age),
             backend=self.backend,
             age=age,

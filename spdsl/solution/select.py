@@ -2,7 +2,7 @@
 
 In: a `Path` and validation data bound to the same model. Out: a `Selection`: best age, all local minima, the curve.
 Between two nodes the path is smooth, so a golden-section search finds the minimum next to each node that is lower than
-its neighbours; both sides of a jump are looked at.
+its neighbours, and those between two nodes where the slope at the lower one tells of one; both sides of a jump are looked at.
 """
 
 from __future__ import annotations
@@ -21,7 +21,18 @@ from spdsl.solution.path import Path
 from spdsl.solution.solution import Solution
 from spdsl.solution.upstairs import upstairs
 
-__all__ = ["METRICS", "Selection", "Validation", "refuse_unknown", "select_age"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "Selection",
+    "Validation",
+    "brackets",
+    "golden",
+    "named_metric",
+    "refuse_unknown",
+    "select_age",
+    "validate",
+]
 
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 FEWEST_POINTS = 64
@@ -107,21 +118,22 @@ def select_age(path: Path, validation: BoundProblem, metric: Any = None) -> Sele
         For an unknown metric, or a model that says nothing on samples that it was not fitted to.
     """
     refuse_unknown(path)
-    name, measure = _metric(metric, path.bound)
+    name, measure = named_metric(metric, path.bound)
 
     def curve(age: float) -> float:
-        return _value(measure, path.bound, validation, path(age).x)
+        return validate(measure, path.bound, validation, path(age).x)
 
     ages, values = _coarse_curve(path, validation, measure, curve)
     seen: list[tuple[float, float]] = list(zip(ages.tolist(), values.tolist()))
     minima: list[tuple[float, float]] = []
-    for low, middle, high in _brackets(ages, values):
+    for low, middle, high in brackets(ages, values):
         best = _reached(curve, ages, values, low, middle)
         for a, b in ((low, middle), (middle, high)):
             if ages[b] > ages[a]:
-                found = _golden(curve, float(ages[a]), float(ages[b]), seen)
+                found = golden(curve, float(ages[a]), float(ages[b]), seen)
                 best = min(best, found, key=lambda pair: pair[1])
         minima.append(best)
+    minima += [golden(curve, first, last, seen) for first, last in _hidden(curve, ages, values)]
     minima.sort(key=lambda pair: pair[1])
     seen.sort()
     age, value = minima[0]
@@ -144,7 +156,7 @@ def _coarse_curve(
 ) -> tuple[Array, Array]:
     """The metric at every node, every critical point and at least `FEWEST_POINTS` ages; jumps appear on both sides."""
     known = [
-        (float(age), _value(measure, path.bound, validation, x)) for age, x in zip(path.ages, path.nodes, strict=True)
+        (float(age), validate(measure, path.bound, validation, x)) for age, x in zip(path.ages, path.nodes, strict=True)
     ]
     at_nodes = {age for age, _ in known}
     low, high = path.age_range
@@ -154,12 +166,31 @@ def _coarse_curve(
     return np.array([age for age, _ in known]), np.array([value for _, value in known])
 
 
+def _hidden(curve: Callable[[float], float], ages: Array, values: Array) -> list[tuple[float, float]]:
+    """Stretches between neighbours of the coarse curve that hold a minimum although the next one is lower still.
+
+    The metric is smooth between two nodes; where it falls from one to the other, and yet rises just before the lower one,
+    there is a minimum in between. Those beside a coarse minimum are found with it.
+    """
+    found = []
+    at_minimum = {k for low, middle, high in brackets(ages, values) for k in range(low, high + 1)}
+    for k in range(len(ages) - 1):
+        width = float(ages[k + 1] - ages[k])
+        if width <= 1e-9 * abs(float(ages[k + 1])) or values[k] == values[k + 1] or {k, k + 1} <= at_minimum:
+            continue
+        lower = k + 1 if values[k + 1] < values[k] else k
+        probe = float(ages[lower]) + (-1e-3 if lower == k + 1 else 1e-3) * width
+        if curve(probe) < values[lower] - 1e-13 * abs(values[lower]):
+            found.append((float(ages[k]), float(ages[k + 1])))
+    return found
+
+
 def _spread(low: float, high: float) -> Array:
     inner = np.geomspace(low, high, FEWEST_POINTS) if low > 0 else np.linspace(low, high, FEWEST_POINTS)
     return inner[1:-1]
 
 
-def _brackets(ages: Array, values: Array) -> list[tuple[int, int, int]]:
+def brackets(ages: Array, values: Array) -> list[tuple[int, int, int]]:
     """Each local minimum of the coarse curve with its neighbours; a plateau counts once."""
     found: list[tuple[int, int, int]] = []
     i, count = 0, len(values)
@@ -185,7 +216,7 @@ def _reached(curve: Callable[[float], float], ages: Array, values: Array, low: i
     return before, curve(before)
 
 
-def _golden(
+def golden(
     curve: Callable[[float], float], a: float, b: float, seen: list[tuple[float, float]], relative: float = 1e-6
 ) -> tuple[float, float]:
     """The lowest point seen by a golden-section search in the open interval (a, b)."""
@@ -208,11 +239,12 @@ def _golden(
     return min(points, key=lambda pair: pair[1])
 
 
-def _value(measure: Metric, trained: BoundProblem, validation: BoundProblem, x: Array) -> float:
+def validate(measure: Metric, trained: BoundProblem, validation: BoundProblem, x: Array, factor: float = 1.0) -> float:
+    """The metric of a solution x of `trained` on validation data, its losses multiplied by a factor."""
     loss = trained.problem.loss
     assert loss is not None
     margins = tuple(_predict(trained, validation, predictor, x) for predictor in loss.predictors)
-    losses = validation.function_value(loss.function, margins)
+    losses = factor * validation.function_value(loss.function, margins)
     return float(measure(Validation(losses, margins, validation, x)))
 
 
@@ -233,7 +265,14 @@ def _predict(trained: BoundProblem, validation: BoundProblem, predictor: Predict
     return total
 
 
-def _metric(metric: Any, bound: BoundProblem) -> tuple[str, Metric]:
+def named_metric(metric: Any, bound: BoundProblem) -> tuple[str, Metric]:
+    """The metric's name and function.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name, and for "error" where there are no labels.
+    """
     if metric is None:
         return "mean", METRICS["mean"]
     if callable(metric):

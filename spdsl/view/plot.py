@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spdsl.diagnostics import Diagnostic, UsageError
 from spdsl.solution import Path, Solution
 from spdsl.solution.select import Selection
 from spdsl.view.curves import Curves, sample
 from spdsl.view.theme import DARK, LIGHT, Theme, reproducible, themed
+
+if TYPE_CHECKING:
+    from spdsl.solvers.cross_validation import CrossValidation
 
 __all__ = ["plot_path", "plot_result", "plot_selection", "plot_solution", "save_figure"]
 
@@ -77,7 +80,11 @@ def plot_solution(solution: Solution, *, theme: str = "light", width: float = 8.
 
 
 def plot_selection(
-    selection: Selection, file: str | PathLike[str] | None = None, *, theme: str = "light", width: float = 7.0
+    selection: Selection | CrossValidation,
+    file: str | PathLike[str] | None = None,
+    *,
+    theme: str = "light",
+    width: float = 7.0,
 ) -> Any:
     """The validation metric over the ages, with its minima."""
     from spdsl.view.solution_figure import selection_figure

@@ -6,7 +6,7 @@ In: a `Solution` or a `Selection`. Out: a matplotlib figure.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from spdsl.solution.select import Selection
 from spdsl.view.graph_figure import draw_support, graph_variable
 from spdsl.view.labels import shortened
 from spdsl.view.theme import Theme
+
+if TYPE_CHECKING:
+    from spdsl.solvers.cross_validation import CrossValidation
 
 __all__ = ["selection_figure", "solution_figure"]
 
@@ -142,9 +145,11 @@ def _draw_history(axis: Any, solution: Solution, column: str, theme: Theme) -> N
     axis.set_title(column, pad=4)
 
 
-def selection_figure(selection: Selection, theme: Theme, width: float) -> Any:
+def selection_figure(selection: Selection | CrossValidation, theme: Theme, width: float) -> Any:
     """Draw a choice of the age; see `spdsl.view.plot.plot_selection`."""
     from matplotlib.figure import Figure
+
+    from spdsl.solvers.cross_validation import CrossValidation
 
     figure = Figure(figsize=(width, 3.4), layout="constrained")
     axis = figure.subplots()
@@ -156,6 +161,10 @@ def selection_figure(selection: Selection, theme: Theme, width: float) -> Any:
     axis.plot(
         np.insert(selection.ages, breaks, np.nan), np.insert(selection.values, breaks, np.nan), color=theme.series[0]
     )
+    if isinstance(selection, CrossValidation):
+        band = selection.values - selection.errors, selection.values + selection.errors
+        axis.fill_between(selection.ages, *band, color=theme.series[0], alpha=0.18, linewidth=0)
+        axis.axvline(selection.age_within_one_standard_error, color=theme.muted, linewidth=0.9)
     for point in selection.path.jumps:
         axis.axvline(point.age, color=theme.jump, linewidth=0.9, linestyle=(0, (2, 2)), alpha=0.85)
     axis.plot(selection.minima[1:, 0], selection.minima[1:, 1], "o", color=theme.muted, markersize=4)

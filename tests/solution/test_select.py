@@ -111,3 +111,16 @@ def test_a_variable_with_one_entry_a_sample_says_nothing_on_new_samples():
     path = hand_built.path(replace(bound, problem=problem))
     with pytest.raises(UsageError, match="`s` has one entry a sample"):
         path.select(**fitted(2.0))
+
+
+def test_a_minimum_between_two_ages_is_found_although_the_metric_falls_from_one_to_the_other(path):
+    coarse = np.geomspace(*path.age_range, 64)
+    low, high = coarse[50], coarse[51]
+
+    def dip(found):
+        age = np.sqrt(found.x[2] if found.x[2] < 10 else found.x[2] - 10)  # b = age^2, and 10 more after the jump
+        t = (age - low) / (high - low)
+        return float(-age - 4.0 * (high - low) * t * (1.0 - t) if 0.0 < t < 1.0 else -age)
+
+    chosen = path.select(metric=dip, **fitted(3.0))
+    assert np.abs(chosen.minima[:, 0] - (low + 0.625 * (high - low))).min() < 1e-3 * (high - low) + 1e-5

@@ -30,6 +30,7 @@ from spdsl.solvers.protocol import BackEnd
 __all__ = ["DualAveraging", "Look", "Run"]
 
 _SLICE = 0.1  # seconds that a step of the protocol should take
+_TRIAL = 2_000  # steps of a trial run at least: on fewer a noisy method looks best where it doesn't move at all
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,8 @@ class DualAveraging(BackEnd[Run]):
         setting = make_setting(model, options)
         sampler = Sampler(model.design.shape[0], options.order, options.seed)
         saved = load_run(options.resume, setting) if options.resume else None
+        if not setting.dense:
+            _compile(setting)  # before the clock starts
         started = time.perf_counter()
         gamma, trials = (saved.gamma, 0) if saved else _choose_gamma(setting, sampler)
         engine = setting.engine(gamma)
@@ -187,6 +190,14 @@ class DualAveraging(BackEnd[Run]):
         return cache["all"]
 
 
+def _compile(setting: Setting) -> None:
+    """Have the loop and the tables' functions at hand, from the cache or by compiling them."""
+    engine = setting.engine(1.0)
+    if isinstance(engine, Engine):
+        engine.loop()
+        engine.block()
+
+
 def _choose_gamma(setting: Setting, sampler: Sampler) -> tuple[float, int]:
     """The gamma that was asked for, or the best on short runs; they look at a bias-free, noise-free oracle as it is."""
     options, model = setting.options, setting.model
@@ -194,9 +205,9 @@ def _choose_gamma(setting: Setting, sampler: Sampler) -> tuple[float, int]:
         return options.gamma, 0
     rows = model.design.shape[0]
     target = options.steps or max(1, round(options.passes * rows / options.batch))
-    trial = max(1, min(target, 100_000 // options.batch, max(rows // (4 * options.batch), 500)))
+    trial = max(1, min(target, 100_000 // options.batch, max(rows // (4 * options.batch), _TRIAL)))
     if setting.dense:
-        trial = max(1, min(trial, 300))
+        trial = max(1, min(trial, max(300, min(1_000, 30_000_000 // model.n_features))))
     drawn = sampler.rows(0, trial * options.batch)
 
     def score(gamma: float) -> float:

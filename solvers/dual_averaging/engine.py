@@ -136,15 +136,8 @@ class Engine:
         rows : int64 array
             Row numbers of the current design, `batch` of them for each step.
         """
-        from spdsl.solvers.dual_averaging import fast, kernels
-
         setup, design = self.setup, self.design
-        make = kernels.run_any
-        if setup.batch == 1 and setup.family == 0 and setup.primal:
-            make = fast.run_interpolated
-        elif setup.batch == 1 and setup.family in (0, 1) and not setup.primal:
-            make = fast.run_averaged
-        loop = make(design.data.dtype.name, design.indices.dtype.name)
+        loop = self.loop()
         rows = np.ascontiguousarray(rows, np.int64)
         steps, made = rows.size // setup.batch, 0
         theta_step = 0 if self.theta.shape[0] == 1 else 1
@@ -170,6 +163,18 @@ class Engine:
             )  # fmt: skip
             made += count
             self.step += count
+
+    def loop(self) -> Any:
+        """The compiled loop of this method for these data; the first time ever this takes seconds."""
+        from spdsl.solvers.dual_averaging import fast, kernels
+
+        setup = self.setup
+        make = kernels.run_any
+        if setup.batch == 1 and setup.family == 0 and setup.primal:
+            make = fast.run_interpolated
+        elif setup.batch == 1 and setup.family in (0, 1) and not setup.primal:
+            make = fast.run_averaged
+        return make(self.design.data.dtype.name, self.design.indices.dtype.name)
 
     def block(self) -> Block:
         """The block of tables that holds the current step; at a border, the one that ends there."""

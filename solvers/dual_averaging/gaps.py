@@ -16,12 +16,13 @@ coordinate its subgradient sum is sigma + b T, which leaves both branches linear
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-__all__ = ["gap_general", "iterate", "mark", "overtaken", "total_at"]
+from spdsl.solvers.dual_averaging.compiled import inner
+
+__all__ = ["catch_up", "gap_general", "iterate", "mark", "overtaken", "total_at"]
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inner
 def iterate(sigma, i, rho, bias, low, high, inverse, threshold, divisor):  # type: ignore[no-untyped-def]
     """The dual iterate z_i: prox of the L1 norm, the ridge (inside the divisor) and the box, exactly."""
     s = sigma + bias * threshold[i]
@@ -32,12 +33,12 @@ def iterate(sigma, i, rho, bias, low, high, inverse, threshold, divisor):  # typ
     return min(max(z, low), high)
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def linear(c0, c1, c2, i, threshold, divisor):  # type: ignore[no-untyped-def]
     return c0 + c1 * threshold[i] + c2 * divisor[i]
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def turning_steps(c1, c2, kind, start, gamma, mu, cuts):  # type: ignore[no-untyped-def]
     """Where c1 T + c2 G stops being monotone, as real step numbers (T, G of dual averaging); how many there are."""
     slope = c1 + c2 * mu  # G = gamma_k + mu T
@@ -65,7 +66,7 @@ def turning_steps(c1, c2, kind, start, gamma, mu, cuts):  # type: ignore[no-unty
     return n
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def sign_changes(c0, c1, c2, begin, end, curved, path, n):  # type: ignore[no-untyped-def]
     """Steps in (begin, end] at which c0 + c1 T + c2 G changes sign, appended to the n in `out`; the new count."""
     kind, start, gamma, mu, threshold, divisor, out = path
@@ -106,7 +107,19 @@ def sign_changes(c0, c1, c2, begin, end, curved, path, n):  # type: ignore[no-un
     return n
 
 
-@njit(cache=True, error_model="numpy")
+@inner
+def sort_few(steps, n):  # type: ignore[no-untyped-def]
+    """Sort the first n by insertion: NumPy's sort takes seconds to compile."""
+    for m in range(1, n):
+        step = steps[m]
+        place = m
+        while place > 0 and steps[place - 1] > step:
+            steps[place] = steps[place - 1]
+            place -= 1
+        steps[place] = step
+
+
+@inner
 def gap_general(sigma, tau, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
     """Sum of a_m z_m for tau < m <= i, whatever happens in between."""
     if i <= tau:
@@ -128,17 +141,17 @@ def gap_general(sigma, tau, i, rho, bias, low, high, inverse, shape, threshold, 
                 sigma * (prefix[end, 0] - prefix[tau, 0]) + (bias - side * rho) * (prefix[end, 1] - prefix[tau, 1])
             )
     out = np.empty(16, np.int64)
-    n = 0
+    n, always = np.int64(0), kind >= 0  # as variables: a literal would have `sign_changes` compiled once more
     if end > begin:
         path = (kind, start, gamma, mu, threshold, divisor, out)
-        n = sign_changes(-sigma, -(rho + bias), 0.0, begin, end, False, path, n)
-        n = sign_changes(sigma, bias - rho, 0.0, begin, end, False, path, n)
+        n = sign_changes(-sigma, -(rho + bias), 0.0, begin, end, not always, path, n)
+        n = sign_changes(sigma, bias - rho, 0.0, begin, end, not always, path, n)
         for level in (low, high):  # z positive or negative, against the bound that it may meet
             if np.isfinite(level):
                 g = level / inverse
                 n = sign_changes(-sigma, -(rho + bias), -g, begin, end, curved, path, n)
                 n = sign_changes(-sigma, rho - bias, -g, begin, end, curved, path, n)
-        out[:n].sort()
+        sort_few(out, n)
     total = 0.0
     left = begin
     for m in range(n + 1):
@@ -161,7 +174,7 @@ def gap_general(sigma, tau, i, rho, bias, low, high, inverse, shape, threshold, 
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def overtaken(base, c, e, i, threshold, prefix):  # type: ignore[no-untyped-def]
     """The total of a free coordinate whose threshold overtook it before step i."""
     a, b = 0, i  # the first step with |c| < |e| T is in (a, b]
@@ -174,29 +187,38 @@ def overtaken(base, c, e, i, threshold, prefix):  # type: ignore[no-untyped-def]
     return base + c * prefix[a, 0] + e * prefix[a, 1]
 
 
-@njit(cache=True, error_model="numpy", inline="always")
-def total_at(record, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
-    """The record's total at step i."""
-    base, c, e = record[1], record[2], record[3]
+@inner
+def total_at(state, j, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
+    """Coordinate j's total at step i."""
+    base, c, e = state[j, 1], state[j, 2], state[j, 3]
     if abs(c) >= abs(e) * threshold[i]:
         return base + c * prefix[i, 0] + e * prefix[i, 1]
     if np.isnan(e):
         return base + gap_general(
-            record[0], np.int64(c), i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix
+            state[j, 0], np.int64(c), i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix
         )
     return overtaken(base, c, e, i, threshold, prefix)
 
 
-@njit(cache=True, error_model="numpy")
-def mark(record, total, i, rho, low, high, inverse, general, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
+@inner
+def catch_up(state, j, i, rho, bias, low, high, shape, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
+    """`total_at` for a record past its closed form; one overtaken is made so for good, and no later look pays again."""
+    total = total_at(state, j, i, rho, bias, low, high, 1.0, shape, threshold, divisor, prefix)
+    if not np.isnan(state[j, 3]):
+        state[j, 1], state[j, 2], state[j, 3] = total, 0.0, 0.0
+    return total
+
+
+@inner
+def mark(state, j, total, i, rho, low, high, inverse, general, threshold, divisor, prefix):  # type: ignore[no-untyped-def]
     """Complete the record of a coordinate whose sigma was set at step i (its next iterate is z_{i+1})."""
-    sigma = record[0]
+    sigma = state[j, 0]
     excess = abs(sigma) - rho * threshold[i + 1]
     bound = high if sigma < 0.0 else -low
     c, e = 0.0, 0.0
     if excess > 0.0 and bound > 0.0:
         c, e = -sigma * inverse, np.copysign(rho * inverse, sigma)
     if general or (excess * inverse > bound * divisor[i + 1] and bound > 0.0):
-        record[1], record[2], record[3] = total, np.float64(i), np.nan
+        state[j, 1], state[j, 2], state[j, 3] = total, np.float64(i), np.nan
     else:
-        record[1], record[2], record[3] = total - c * prefix[i, 0] - e * prefix[i, 1], c, e
+        state[j, 1], state[j, 2], state[j, 3] = total - c * prefix[i, 0] - e * prefix[i, 1], c, e

@@ -11,8 +11,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from spdsl.solvers.dual_averaging.compiled import compiled, inner
 from spdsl.solvers.dual_averaging.gaps import iterate, mark, total_at
 
 __all__ = ["compile_loop", "fill_tables", "read", "run_any", "settle", "step_intercept"]
@@ -24,8 +25,11 @@ def run_any(data: str, index: str) -> Any:
     return compile_loop(_run_any, data, index)
 
 
-def compile_loop(loop: Any, data: str, index: str) -> Any:
-    """With the signature spelled out: the slope comes in by pointer, so that no loss recompiles the loop."""
+def compile_loop(loop: Any, data: str, index: str, fused: bool = False) -> Any:
+    """With the signature spelled out: the slope comes in by pointer, so that no loss recompiles the loop.
+
+    `fused` lets a product and the sum it goes into be rounded once, together.
+    """
     vector, matrix, whole, number = types.float64[::1], types.float64[:, ::1], types.int64, types.float64
     slope = types.FunctionType(number(number, types.float64[:]))
 
@@ -41,7 +45,7 @@ def compile_loop(loop: Any, data: str, index: str) -> Any:
     terms = (vector, whole, vector, whole, vector, vector, whole)
     tables = (vector, vector, vector, vector, vector, matrix, vector)
     signature = types.void(*sample, *design, *memory, *where, *method, *terms, *tables, vector, matrix)
-    return njit(signature, cache=True, error_model="numpy")(loop)
+    return compiled(signature, no_cfunc_wrapper=True, fastmath={"contract"} if fused else False)(loop)
 
 
 def _run_any(  # type: ignore[no-untyped-def]
@@ -71,12 +75,12 @@ def _run_any(  # type: ignore[no-untyped-def]
                 shift, begin, end = 0, indptr[row], indptr[row + 1]
             dot = 0.0
             for q in range(begin, end):
-                j = indices[q]
+                j = np.int64(indices[q])
                 rho, bias = rho_all[j * rho_step], bias_all[j * bias_step]
                 low, high = low_all[j * box_step], high_all[j * box_step]
                 if primal:
                     inverse = _inverse(j, family, curvature, delta, eta, 0.0)
-                    at = total_at(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
+                    at = total_at(state, j, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
                 else:
                     inverse = _inverse(j, family, curvature, delta, eta, mu * threshold[i])
                     at = iterate(state[j, 0], i, rho, bias, low, high, inverse, threshold, divisor)
@@ -97,7 +101,7 @@ def _run_any(  # type: ignore[no-untyped-def]
             factor = s * scale * unit
             intercept_gradient += s * scale * unit_intercept
             for q in range(begin, end):
-                j = indices[q]
+                j = np.int64(indices[q])
                 place = count
                 if batch > 1:
                     place = seen[j] - 1
@@ -118,7 +122,7 @@ def _run_any(  # type: ignore[no-untyped-def]
             inverse = _inverse(j, family, curvature, delta, eta, 0.0)
             total = 0.0
             if summed:
-                total = total_at(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
+                total = total_at(state, j, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
             if family == 0:
                 state[j, 0] += weight[i] * gradient
             elif family == 1:
@@ -135,14 +139,14 @@ def _run_any(  # type: ignore[no-untyped-def]
                 curvature[j] = squared
                 inverse = _inverse(j, family, curvature, delta, eta, 0.0)
             if summed:
-                mark(state[j], total, i, rho, low, high, inverse, general, threshold, divisor, prefix)
+                mark(state, j, total, i, rho, low, high, inverse, general, threshold, divisor, prefix)
         if with_intercept:
             step_intercept(
                 intercept, intercept_gradient, i, family, weight, sums, threshold, divisor, step_size, shape, delta, eta
             )
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inner
 def _inverse(j, family, curvature, delta, eta, ridge):  # type: ignore[no-untyped-def]
     """The coordinate's own factor 1 / H_j of AdaGrad and FTRL; 1 for the other families."""
     if family < 2:
@@ -150,7 +154,7 @@ def _inverse(j, family, curvature, delta, eta, ridge):  # type: ignore[no-untype
     return 1.0 / ((delta + np.sqrt(curvature[j])) / eta + ridge)
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inner
 def _prox(v, q, rho, mu, low, high):  # type: ignore[no-untyped-def]
     """Minimizer of (z - v)^2 / 2 + q (rho |z| + mu z^2 / 2) over low <= z <= high."""
     excess = abs(v) - q * rho
@@ -158,7 +162,7 @@ def _prox(v, q, rho, mu, low, high):  # type: ignore[no-untyped-def]
     return min(max(z, low), high)
 
 
-@njit(cache=True, error_model="numpy")
+@inner
 def step_intercept(  # type: ignore[no-untyped-def]
     intercept, gradient, i, family, weight, sums, threshold, divisor, step_size, shape, delta, eta
 ):
@@ -181,7 +185,7 @@ def step_intercept(  # type: ignore[no-untyped-def]
     intercept[3] = z
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def read(  # type: ignore[no-untyped-def]
     i, dual, family, delta, eta, state, curvature,
     rho_all, rho_step, bias_all, bias_step, low_all, high_all, box_step,
@@ -196,10 +200,10 @@ def read(  # type: ignore[no-untyped-def]
             out[j] = iterate(state[j, 0], i, rho, bias, low, high, inverse, threshold, divisor)
         else:
             inverse = _inverse(j, family, curvature, delta, eta, 0.0)
-            out[j] = total_at(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
+            out[j] = total_at(state, j, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def settle(  # type: ignore[no-untyped-def]
     i, family, summed, general, delta, eta, state, curvature,
     rho_all, rho_step, bias_all, bias_step, low_all, high_all, box_step,
@@ -214,14 +218,14 @@ def settle(  # type: ignore[no-untyped-def]
         inverse = _inverse(j, family, curvature, delta, eta, 0.0)
         total = 0.0
         if summed:
-            total = total_at(state[j], i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
+            total = total_at(state, j, i, rho, bias, low, high, inverse, shape, threshold, divisor, prefix)
         if family == 1:
             state[j, 0] = -iterate(state[j, 0], i, rho, 0.0, low, high, 1.0, threshold, divisor)
         if summed:
-            mark(state[j], total, 0, rho, low, high, inverse, general, next_threshold, next_divisor, next_prefix)
+            mark(state, j, total, 0, rho, low, high, inverse, general, next_threshold, next_divisor, next_prefix)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled()
 def fill_tables(code, kind, start, gamma, mu, tables, prefix):  # type: ignore[no-untyped-def]
     """A block's tables (`tables.make_block`), in place."""
     total, weight, threshold, divisor, step = tables[0], tables[1], tables[2], tables[3], tables[4]

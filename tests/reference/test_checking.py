@@ -202,12 +202,36 @@ def _with_values(problem, outcome):
 
 def test_many_samples_are_left_to_the_kkt_residual_unless_forced(lasso, monkeypatch):
     monkeypatch.setattr(checking, "LARGEST", 50)
+    monkeypatch.setattr(checking, "LIGHT", 0)
     certificate = certify(lasso)
     assert certificate.rows[0].gap is None
     assert "cvxpy wasn't asked: it takes long for 60 samples" in certificate.notes[0]
     assert certificate.ok
     assert certify(lasso, force_cvxpy=True).rows[0].gap is not None
     assert not certify(solution(lasso.bound, lasso.x + 0.01))
+
+
+def test_light_programs_are_asked_of_cvxpy_up_to_more_samples(lasso, monkeypatch):
+    monkeypatch.setattr(checking, "LARGEST", 50)
+    monkeypatch.setattr(checking, "LIGHT", 60 * 4 + 60)  # X and y as they are
+    assert certify(lasso).rows[0].gap is not None
+    monkeypatch.setattr(checking, "LARGEST_LIGHT", 59)
+    assert "60 samples (more than 59)" in certify(lasso).notes[0]
+    smooth = linear("minimize\n  loss logistic((X @ w) * y) / n\n  regularizer alpha * norm1(w)")
+    assert not checking._Work(bound(smooth, **DATA), Status.SOLVED, 1e-6, False, None).light()
+
+
+def test_a_run_of_passes_is_judged_by_its_gap_and_told_what_near_enough_means(lasso):
+    near = solution(lasso.bound, lasso.x + 1e-3)
+    passes = replace(near, status=Status.FINISHED)
+    assert not certify(near, tolerance=1e-4), "whoever claims an optimum is held to the KKT conditions"
+    certificate = certify(passes, tolerance=1e-4)
+    assert certificate, str(certificate)
+    assert certificate.rows[0].kkt_residual > 1e-4
+    assert any("check --tolerance" in note for note in certificate.notes)
+    exact = certify(passes)
+    assert any("optimum lies lower" in failure for failure in exact.failures)
+    assert not any("KKT" in failure for failure in exact.failures)
 
 
 def test_large_semidefinite_and_kernel_problems_are_left_to_the_kkt_residual_too(monkeypatch):

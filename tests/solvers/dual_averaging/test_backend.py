@@ -147,6 +147,16 @@ def test_from_rho_max_on_w_is_exactly_zero():
     assert np.all(solve(PLAIN, rho=float(per_sample), passes=20).x == 0.0)
 
 
+@pytest.mark.parametrize("method", ["dual_averaging", "l1_rda", "adagrad_rda", "ftrl_proximal"])
+def test_just_above_rho_max_the_dual_iterate_ends_at_exactly_zero(method):
+    """At w = 0 every margin is 0, so rho_max is max |X'y| / n; sums of subgradients need some passes to average out."""
+    X, y = two_clouds()
+    rho_max = float(np.abs(X.T @ y).max() / len(y))
+    options = {"method": method, "output": "dual", "passes": 60, "gamma": 0.5, "looks": 2}
+    assert np.all(solve(PLAIN, rho=1.1 * rho_max, **options).x == 0.0)
+    assert np.any(solve(PLAIN, rho=0.9 * rho_max, **options).x != 0.0)
+
+
 def test_the_dual_output_is_sparse_where_the_interpolated_one_is_not():
     primal, dual = (solve(PLAIN, rho=0.05, passes=50, gamma=1.0, output=output) for output in ("individual", "dual"))
     assert np.count_nonzero(dual.x) < np.count_nonzero(primal.x)
@@ -313,3 +323,22 @@ def test_runs_on_real_sets_come_near_the_known_optima(data_file, name, rho, best
         X=X, y=y, rho=rho, backend="dual_averaging", passes=10 if X.shape[0] > 10_000 else 300
     )
     assert best - 1e-9 <= solution.objective <= best + near
+
+
+@pytest.mark.data
+def test_check_holds_a_run_on_a9a_against_the_optimum_of_a_linear_program(data_file):
+    from spdsl.solvers.dual_averaging.bounds import solve_linear_program
+    from spdsl.solvers.dual_averaging.linear import linear_model
+
+    with np.load(data_file("libsvm/a9a.npz")) as file:
+        X = sp.csr_matrix((file["data"], file["indices"], file["indptr"]), shape=tuple(file["shape"]))[:4_000]
+        y = file["y"][:4_000].astype(float)
+    model = spdsl.parse(PLAIN)
+    solution = model.solve(X=X, y=y, rho=1e-3, backend="dual_averaging", passes=20, looks=2)
+    certificate = model.check(solution, tolerance=1e-2)
+    assert certificate, str(certificate)
+    row = certificate.rows[0]
+    best = solve_linear_program(linear_model(solution.bound), np.array([-1e3]), np.array([1e3])).objective
+    assert row.cvx_objective == pytest.approx(best, rel=1e-6)
+    assert row.gap == pytest.approx(solution.objective - best, abs=1e-6)  # losses at 0 are 1: the gap is not scaled
+    assert not model.check(solution, tolerance=1e-9)

@@ -220,6 +220,8 @@ def _converted(value: Any, kind: Any) -> tuple[Any, str | None]:
         return value, None
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()
+    if value == "none" and NoneType in plain and str not in plain:  # as the command line and a model write it
+        value = None
     if value is None or isinstance(value, bool | str):
         fits = type(value) in plain
     elif isinstance(value, int | float) and value == value:

@@ -30,7 +30,6 @@ from spdsl.solvers.protocol import BackEnd
 __all__ = ["DualAveraging", "Look", "Run"]
 
 _SLICE = 0.1  # seconds that a step of the protocol should take
-_TRIAL = 2_000  # steps of a trial run at least: on fewer a noisy method looks best where it doesn't move at all
 
 
 @dataclass(frozen=True)
@@ -205,9 +204,9 @@ def _choose_gamma(setting: Setting, sampler: Sampler) -> tuple[float, int]:
         return options.gamma, 0
     rows = model.design.shape[0]
     target = options.steps or max(1, round(options.passes * rows / options.batch))
-    trial = max(1, min(target, 100_000 // options.batch, max(rows // (4 * options.batch), _TRIAL)))
+    trial = max(1, min(target, 100_000 // options.batch, max(rows // (4 * options.batch), 500)))
     if setting.dense:
-        trial = max(1, min(trial, max(300, min(1_000, 30_000_000 // model.n_features))))
+        trial = max(1, min(trial, 300))
     drawn = sampler.rows(0, trial * options.batch)
 
     def score(gamma: float) -> float:

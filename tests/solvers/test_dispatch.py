@@ -115,6 +115,14 @@ def test_all_wrong_options_are_told_in_one_run():
     assert len(caught.value.diagnostics) == 3
 
 
+def test_none_as_a_word_unsets_an_option_that_may_be_unset_and_no_other():
+    backend = dispatch.get("dual_averaging")
+    options = dispatch.check_options(backend, {"interpolate": "none", "gamma": "none", "gradient_noise": "none"})
+    assert (options.interpolate, options.gamma) == (None, None)
+    with pytest.raises(UsageError, match="passes"):
+        dispatch.check_options(backend, {"passes": "none"})
+
+
 def test_right_options_arrive_with_their_kinds():
     options = dispatch.check_options(
         hand_built.Fake(), {"steps": 3.0, "time_limit": 2, "seed": np.int64(7), "mode": "fancy"}

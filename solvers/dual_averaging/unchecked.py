@@ -67,7 +67,7 @@ def both_if_greater(context, left, right, first, second):  # type: ignore[no-unt
     pair = ir.VectorType(number, 2)
 
     def generate(target, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        def together(one, other):  # type: ignore[no-untyped-def]
+        def together(one: Any, other: Any) -> Any:
             half = builder.insert_element(ir.Constant(pair, ir.Undefined), one, whole(0))
             return builder.insert_element(half, other, whole(1))
 

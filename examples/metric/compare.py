@@ -1,8 +1,8 @@
 """3-NN accuracy after metric learning: MDML against Euclid, NCA, LMNN, ITML, MMC, SDML, LSML, LFDA and SCML on
 one protocol.
 
-    python examples/metric/compare.py [iris wine ...] [--methods mdml lfda ...] [--limit 900] [--out
-    examples/metric/out]
+    python examples/metric/compare.py [iris wine ...] [--methods mdml lfda ...] [--steps 0.2 1] [--rhos 0.01 0.1]
+        [--limit 900] [--out examples/metric/out]
 
 Protocol: 5-fold stratified cross-validation (shuffled, random_state 0), StandardScaler fitted on each training
 part, the metric learned there, 3 nearest neighbours. MDML gets each point's 3 nearest of its own class and 3 of
@@ -34,6 +34,7 @@ SETS = ("iris", "wine", "breast_cancer", "digits")
 EXTRA = ("balance_scale", "heart_statlog", "sonar", "ionosphere", "pima_diabetes", "segment210", "segment")
 METHODS = ("euclid", "mdml", "mdml_mean", "nca", "lmnn", "itml", "mmc", "sdml", "lsml", "lfda", "scml")
 GRID = {"step": [0.2, 1.0], "rho": [0.001, 0.01, 0.1]}
+Grid = dict[str, list[float]]
 
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -50,10 +51,10 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
         return archive["X"].astype(float), archive["y"]
 
 
-def learner(method: str) -> Callable[[np.ndarray, np.ndarray], Any]:
+def learner(method: str, grid: Grid) -> Callable[[np.ndarray, np.ndarray], Any]:
     """A function from training points and classes to an object with `transform` and perhaps `components_`."""
     if method in ("mdml", "mdml_mean"):
-        return lambda X, y: _chosen(method, X, y)
+        return lambda X, y: _chosen(method, grid, X, y)
     if method == "nca":
         from sklearn.neighbors import NeighborhoodComponentsAnalysis
 
@@ -91,7 +92,7 @@ def _metric_learn() -> Any:
     return metric_learn
 
 
-def _chosen(method: str, X: np.ndarray, y: np.ndarray) -> Any:
+def _chosen(method: str, candidates: Grid, X: np.ndarray, y: np.ndarray) -> Any:
     """MDML with the step and rho that do best in an inner 3-fold cross-validation; `seconds_` is the last fit's."""
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
     from sklearn.neighbors import KNeighborsClassifier
@@ -101,7 +102,7 @@ def _chosen(method: str, X: np.ndarray, y: np.ndarray) -> Any:
 
     average = "uniform" if method == "mdml_mean" else "none"
     pipeline = make_pipeline(MDMLSupervised(average=average, random_state=0), KNeighborsClassifier(3))
-    grid = {f"mdmlsupervised__{name}": values for name, values in GRID.items()}
+    grid = {f"mdmlsupervised__{name}": values for name, values in candidates.items()}
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     search = GridSearchCV(pipeline, grid, cv=folds, refit=False).fit(X, y)
     best = {name.removeprefix("mdmlsupervised__"): value for name, value in search.best_params_.items()}
@@ -112,7 +113,7 @@ def _chosen(method: str, X: np.ndarray, y: np.ndarray) -> Any:
     return metric
 
 
-def evaluate(name: str, method: str) -> dict[str, Any]:
+def evaluate(name: str, method: str, grid: Grid) -> dict[str, Any]:
     """The protocol for one set and one method."""
     from sklearn.model_selection import StratifiedKFold
     from sklearn.neighbors import KNeighborsClassifier
@@ -120,12 +121,12 @@ def evaluate(name: str, method: str) -> dict[str, Any]:
     from threadpoolctl import threadpool_limits
 
     X, y = load(name)
-    fit = (lambda X, y: None) if method == "euclid" else learner(method)
+    fit = (lambda X, y: None) if method == "euclid" else learner(method, grid)
     accuracies, ranks, seconds, chosen = [], [], [], []
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if method.startswith("mdml"):  # what is compiled once doesn't count
-            fit(*load("iris"))
+            learner(method, {"step": [1.0], "rho": [0.01, 0.1]})(*load("iris"))
         for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(X, y):
             scaler = StandardScaler().fit(X[train])
             A, B = scaler.transform(X[train]), scaler.transform(X[test])
@@ -148,7 +149,7 @@ def evaluate(name: str, method: str) -> dict[str, Any]:
     }
 
 
-def run(names: list[str], methods: list[str], folder: Path, limit: float) -> dict[str, dict[str, Any]]:
+def run(names: list[str], methods: list[str], grid: Grid, folder: Path, limit: float) -> dict[str, dict[str, Any]]:
     """Everything that is not in `results.json` yet, each in its own process."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.json"
@@ -157,14 +158,15 @@ def run(names: list[str], methods: list[str], folder: Path, limit: float) -> dic
         for method in methods:
             if method in results.setdefault(name, {}):
                 continue
-            results[name][method] = _in_a_process(name, method, limit)
+            results[name][method] = _in_a_process(name, method, grid, limit)
             path.write_text(json.dumps(results, indent=1))
             print(f"{name:>14} {method:>10} {_cell(results[name][method])}", flush=True)
     return results
 
 
-def _in_a_process(name: str, method: str, limit: float) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--one", name, method]
+def _in_a_process(name: str, method: str, grid: Grid, limit: float) -> dict[str, Any]:
+    values = [word for key in GRID for word in (f"--{key}s", *map(str, grid[key]))]
+    command = [sys.executable, __file__, "--one", name, method, *values]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
@@ -206,17 +208,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", help=f"of {', '.join(SETS + EXTRA)}; all that are there when left out")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--steps", nargs="+", type=float, default=GRID["step"], help="MDML's steps to choose from")
+    parser.add_argument("--rhos", nargs="+", type=float, default=GRID["rho"], help="MDML's rhos to choose from")
     parser.add_argument("--limit", type=float, default=900.0, help="wall-clock seconds for one line")
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "out")
     parser.add_argument("--one", nargs=2, metavar=("SET", "METHOD"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
+    grid = {"step": options.steps, "rho": options.rhos}
     if options.one:
-        print(json.dumps(evaluate(*options.one)))
+        print(json.dumps(evaluate(*options.one, grid)))
         return 0
     names = options.sets or [*SETS, *(EXTRA if os.environ.get("SPDSL_DATA") else ())]
     if not options.sets and not os.environ.get("SPDSL_DATA"):
         print(f"SPDSL_DATA is not set: leaving out {', '.join(EXTRA)}", file=sys.stderr)
-    results = run(names, options.methods, options.out, options.limit)
+    results = run(names, options.methods, grid, options.out, options.limit)
     print(table({name: results[name] for name in names}, options.methods))
     return 0
 

@@ -80,7 +80,7 @@ def figure_1(n: int, steps: int, runs: int, rho: float) -> None:
         _write(f"figure1_{n}_bias{bias:g}.csv", ("iteration", "gap", "bound"), zip(iteration, mean, line))
     axes.set_xlabel("steps")
     axes.set_ylabel("F(w) - F*")
-    axes.set_title(f"n = d = {n:,}, rho = {rho:g}; dashed: bounds, dotted: plateaus by linear program")
+    axes.set_title(f"n = d = {n:,}, rho = {rho:g}; dashed: bounds, dotted: plateaus by linear program", fontsize=9)
     axes.legend()
     _save(figure, f"figure1_{n}.png")
     print(f"\nFigure 1, n = d = {n:,}, {steps:,} steps, {runs} runs, F* = {at:.6g}{'' if exact else ' (long run)'}")

@@ -1,21 +1,19 @@
 """The ages of a run: the model's `age` statement in numbers, and where its interval lies among the losses.
 
 In: a bound problem and the losses of the fit that starts the run. Out: the lower and upper age, and a sentence when the
-interval takes in no sample, or every sample from its start. A sample is *in* when v* > 0 if the SP-regularizer has a
-finite exit threshold; without one, when its loss is below the last border of v* (log, Huber: v* = 1), or when v* >= 1/2
-if there is no border either (Welsch, Cauchy).
+interval takes in no sample, or every sample from its start. What *in* means is said by `spdsl.problem.membership`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from spdsl.diagnostics import Diagnostic, SolverError
 from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
+from spdsl.problem.membership import in_share, last_border, samples_in
 
 __all__ = ["Ages", "entry_age", "in_share", "last_border", "resolve_ages", "samples_in"]
 
@@ -34,34 +32,8 @@ class Ages:
         return self.lower == self.upper
 
 
-def samples_in(bound: BoundProblem, losses: Array, age: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Which samples are in at an age (n,), bool."""
-    border = last_border(bound, age)
-    if border is None:
-        return bound.weights(losses, age) >= 0.5
-    beyond = np.array([2.0 * border + age])
-    if float(bound.weights(beyond, age)[0]) == 0.0:
-        return bound.weights(losses, age) > 0.0
-    return losses < border
-
-
-def in_share(bound: BoundProblem, losses: Array, age: float) -> float:
-    """The share of samples that are in."""
-    return float(np.mean(samples_in(bound, losses, age)))
-
-
-def last_border(bound: BoundProblem, age: float) -> float | None:
-    """The largest finite loss at which v* changes its formula."""
-    self_paced = bound.problem.self_paced
-    assert self_paced is not None
-    assert self_paced.kernel is not None
-    borders = [float(border) for border in self_paced.kernel.breaks(age, *bound.weight_parameters())]
-    finite = [border for border in borders if np.isfinite(border)]
-    return finite[-1] if finite else None
-
-
 def entry_age(bound: BoundProblem, loss: float) -> float:
-    """The age from which on a sample of this loss is in.
+    """The age beyond which a sample of this loss is in: at that age itself its loss is on the border of v*.
 
     Found by bisection: v* rises with the age (Definition 2, axiom iii). 0 when it is in at every age, inf when at none.
     """

@@ -25,6 +25,8 @@ from spdsl.solvers.active_set.system import System, dense
 from spdsl.solvers.active_set.walls import Walls
 from spdsl.solvers.active_set.weighting import FixedWeights, IntArray, SelfPacedWeights
 
+_MANY = 2000  # samples from which on compiled loops are worth their start
+
 __all__ = ["build", "coefficient_refusals", "refusals"]
 
 
@@ -106,6 +108,8 @@ def build(bound: BoundProblem, self_paced: bool = True) -> System:
     )
     function = problem.loss.function
     loss = RowBlock(A, c, function.kernel, bound.parameters_of(function), 1.0, weighting)  # type: ignore[arg-type]
+    if bound.n_samples >= _MANY:
+        loss.compile_loops()
     parts = _Parts(p)
     for item in problem.regularizers:
         if isinstance(item, LinearTerm):

@@ -82,7 +82,7 @@ def flow_down(
             if idle > 30:
                 break
             continue
-        if inner <= 1e-9 * scale or (factor.verdict == "definite" and time >= _LONGEST):
+        if factor.verdict != "indefinite" and (inner <= 1e-9 * scale or time >= _LONGEST):
             break
         model = _model(system, evaluation, factor)
         moved, time = _stepped(system, model, time)
@@ -97,12 +97,27 @@ def flow_down(
 
 
 def _displaced(system: System, point: Point, direction: Array) -> Point:
-    landing = first_kink(system, point, direction)
-    stopped = landing is not None and landing.step < 1.0
-    step = landing.step if landing is not None and stopped else 1.0
-    moved = system.point(point.age, point.x + step * direction, point.labels)
-    moved = replace(moved, labels=system.relabel(point.labels, moved.x, point.age))
-    return _held(system, moved, landing.kink) if landing is not None and stopped and landing.kink else moved
+    """The point a little along a direction: as far as it takes for the slope downhill to leave rounding behind.
+
+    Beside a fold the slope grows with the square of the way, so the first 1e-6 of the loss's scale may show nothing of it.
+    """
+    for _ in range(7):
+        landing = first_kink(system, point, direction)
+        stopped = landing is not None and landing.step < 1.0
+        step = landing.step if landing is not None and stopped else 1.0
+        moved = system.point(point.age, point.x + step * direction, point.labels)
+        moved = replace(moved, labels=system.relabel(point.labels, moved.x, point.age))
+        if landing is not None and stopped and landing.kink:
+            return _held(system, moved, landing.kink)
+        there = system.evaluate(moved)
+        free = there.free
+        if (
+            float(there.gradient[free] @ direction[free])
+            < -1e-8 * system.magnitude(there) * np.abs(direction[free]).max()
+        ):
+            return moved
+        direction = 3.0 * direction
+    return moved
 
 
 def _model(system: System, evaluation: Evaluation, factor: BorderedFactor) -> _Model:

@@ -17,11 +17,16 @@ __all__ = ["BorderedFactor", "Verdict", "gram", "independent_rows"]
 
 Verdict = Literal["definite", "flat", "indefinite"]
 
+_MANY, _FEW = 2000, 24  # rows from which on, and columns up to which, a compiled loop beats BLAS with its copies
 _PIVOT = 1e-12  # a Cholesky pivot below this share of its diagonal entry counts as zero
 
 
 def gram(A: Any, weights: Array) -> Array:
     """A' diag(weights) A as a dense array; rows of weight 0 cost nothing when they are many."""
+    if isinstance(A, np.ndarray) and A.shape[0] >= _MANY and A.shape[1] <= _FEW and A.flags.c_contiguous:
+        from spdsl.solvers.active_set.loops import weighted_gram
+
+        return np.asarray(weighted_gram(A, weights))
     used = np.flatnonzero(weights)
     if used.size < 0.7 * weights.size:
         A, weights = A[used], weights[used]

@@ -108,6 +108,8 @@ def minimize(
             point = system.point(age, moved.x, point.labels)
             continue
         landing = first_minimum(system, point, step, 1.0, careful=not convex)
+        if landing.step == 0.0 and landing.kink is None and factor.verdict == "indefinite" and settled:
+            step, landing = _off_saddle(system, point, step)
         if landing.unbounded:
             return Minimum(evaluation, factor, np.inf, iteration, "unbounded")
         crawling = landing.step * _norm(step) <= 1e-15 * (_norm(point.x) + 1e-300)
@@ -216,6 +218,16 @@ def _direction(system: System, evaluation: Evaluation, factor: BorderedFactor) -
         part[0] = 1.0 if vectors[np.argmax(np.abs(vectors[:, 0])), 0] > 0.0 else -1.0
     step = factor.lift(vectors @ part)
     return system.spread(evaluation, step, np.zeros(factor.k))[0], False
+
+
+def _off_saddle(system: System, point: Point, step: Array) -> tuple[Array, Landing]:
+    """Beside a saddle or a fold the gradient is rounding: the way down is found by looking, both ways and ever nearer."""
+    for share in (1.0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5):
+        for way in (step, -step):
+            landing = first_minimum(system, point, share * way, 1.0, careful=True)
+            if landing.step > 0.0 or landing.kink is not None:
+                return share * way, landing
+    return step, Landing(0.0)
 
 
 def _quiet(system: System, evaluation: Evaluation, step: Array, inner: float, scale: float) -> bool:

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from spdsl.problem.functions import Array, PieceKernel
-from spdsl.solvers.active_set.weighting import IntArray, Weighting
+from spdsl.solvers.active_set.weighting import IntArray, SelfPacedWeights, Weighting
 
 __all__ = ["FAR", "RowBlock", "RowLabels", "RowValues"]
 
+_NONE = (np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0))
 FAR = 1e30  # the gap to a border that does not exist
 
 # The four gaps of a row, in this order.
@@ -104,11 +105,27 @@ class RowBlock:
         # Infinite slopes: a wall on one side (an inequality), or on both (an equation, whose rows are always held).
         self.is_wall = bool(np.isinf(self.left).any() or np.isinf(self.right).any())
         self.is_equation = bool(self.is_wall and np.isinf(self.left).all() and np.isinf(self.right).all())
+        self.loops: Any = None  # compiled loops over the rows, see `compile_loops`
+        self.theta_rows = self.own = np.zeros((1, 0))
         sizes = [np.abs(c).max(initial=0.0)]
         finite = self.borders[np.isfinite(self.borders)]
         if finite.size:
             sizes.append(float(np.abs(finite).max()))
         self.scale = max(sizes) or 1.0
+
+    def compile_loops(self) -> None:
+        """Use compiled loops, where the kernels have them: worth their start for thousands of rows."""
+        make = getattr(self.kernel, "fused", None)
+        if make is None or not isinstance(self.weighting, SelfPacedWeights):
+            return
+        self.loops = make(self.weighting.kernel)
+        if any(np.ndim(t) for t in self.theta):
+            self.theta_rows = np.stack([np.broadcast_to(np.asarray(t, float), (self.m,)) for t in self.theta], axis=1)
+        else:
+            self.theta_rows = np.array([self.theta], float).reshape(1, len(self.theta))
+        self.theta_rows = np.ascontiguousarray(self.theta_rows)
+        self.own = np.asarray(self.weighting.theta, float)
+        self.factor = np.ascontiguousarray(self.factor)
 
     def call(self, function: Any, piece: Any, z: Array) -> Array:
         """A function of the kernel at all rows."""
@@ -130,12 +147,27 @@ class RowBlock:
             for v in z[:, 0]
         )
 
+    def some(self, rows: IntArray) -> RowBlock:
+        """The block of some of its rows alone, without kinks (for curvatures only)."""
+        part = object.__new__(RowBlock)
+        part.__dict__.update(self.__dict__)
+        part.m = int(rows.size)
+        part.factor = self.factor[rows]
+        part.theta = tuple(t[rows] if np.ndim(t) else t for t in self.theta)
+        part.borders = self.borders[:, rows]
+        part.loops = None
+        return part
+
     def predict(self, x: Array) -> Array:
         """u = A x + c."""
         return np.asarray(self.A @ x) + self.c
 
     def labels(self, u: Array, age: float) -> RowLabels:
         """Labels of rows that are all smooth; those of equations are always held."""
+        if self.loops is not None:
+            both = np.empty((2, self.m), np.int64)
+            self.loops.label(u, age, self.theta_rows, self.own, both[0], both[1])
+            return RowLabels(both[0], np.full(self.m, -1), both[1])
         piece = np.asarray(self.kernel.piece(u, *self.theta), np.int64)
         if self.is_equation:
             return RowLabels(np.zeros(self.m, np.int64), np.zeros(self.m, np.int64), np.zeros(self.m, np.int64))
@@ -185,6 +217,19 @@ class RowBlock:
         if held.size:
             u = u.copy()
             u[held] = self.borders[labels.kink[held], held]
+        if self.loops is not None:
+            out = np.empty((6, self.m))
+            self.loops.evaluate(labels.piece, labels.band, u, age, self.theta_rows, self.own, self.factor, out)
+            loss, slope, weight, gradient, curvature, by_age = out
+            weight_by_age = np.zeros(0)
+            if held.size:
+                weight_by_age = self.weighting.evaluate(labels.band, loss, age)[2]  # type: ignore[union-attr]
+            return self._with_held(
+                labels,
+                held,
+                RowValues(u, loss, slope, weight, gradient, curvature, by_age, held, *_NONE),
+                weight_by_age,
+            )
         with np.errstate(all="ignore"):
             loss = self.call(self.kernel.value, labels.piece, u)
             slope = self.call(self.kernel.slope, labels.piece, u)
@@ -202,17 +247,21 @@ class RowBlock:
                 by_age = weight_by_age * pull
                 if not np.isfinite(curvature).all():  # v' is unbounded at a border (polynomial, t > 2)
                     curvature = np.nan_to_num(curvature, nan=0.0, posinf=1e150, neginf=-1e150)
+        values = RowValues(u, loss, slope, weight, gradient, curvature, by_age, held, *_NONE)
+        return self._with_held(labels, held, values, weight_by_age)
+
+    def _with_held(self, labels: RowLabels, held: IntArray, values: RowValues, weight_by_age: Array) -> RowValues:
+        """The same with nothing of the held rows but the bounds of their multipliers."""
         if held.size == 0:
-            none = np.zeros(0)
-            return RowValues(u, loss, slope, weight, gradient, curvature, by_age, held, none, none, none, none)
-        gradient, curvature, by_age = gradient.copy(), curvature.copy(), by_age.copy()
+            return values
+        gradient, curvature, by_age = values.gradient.copy(), values.curvature.copy(), values.by_age.copy()
         gradient[held] = curvature[held] = by_age[held] = 0.0
         left = self.factor[held] * self.left[labels.kink[held], held]
         right = self.factor[held] * self.right[labels.kink[held], held]
-        v, rate = weight[held], weight_by_age[held]
+        v, rate = values.weight[held], weight_by_age[held]
         with np.errstate(invalid="ignore"):
             return RowValues(
-                u, loss, slope, weight, gradient, curvature, by_age, held,
+                values.u, values.loss, values.slope, values.weight, gradient, curvature, by_age, held,
                 _product(left, v, left), _product(right, v, right), _product(left, rate, 0.0), _product(right, rate, 0.0),
             )  # fmt: skip
 

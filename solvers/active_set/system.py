@@ -105,7 +105,7 @@ class System:
         self.pinned = pinned
         self.constant = constant
         self.p = coordinates.p
-        self._columns: tuple[bytes, list[Any]] = (b"", [])
+        self._columns: tuple[bytes, list[Any]] = (b"none yet", [])
 
     def with_weighting(self, weighting: Weighting) -> System:
         """The same system with the samples weighted otherwise."""
@@ -113,6 +113,7 @@ class System:
         other = object.__new__(RowBlock)
         other.__dict__.update(loss.__dict__)
         other.weighting = weighting
+        other.loops = None
         return System([other, *self.blocks[1:]], self.coordinates, self.Q, self.q, self.pinned, self.constant)
 
     @property
@@ -220,6 +221,9 @@ class System:
         This is what KKT residuals are divided by; at least a thousandth of `unit`: where all terms
         vanish (a perfect fit), what is left of them is the rounding of the predictor.
         """
+        kept: float | None = evaluation.__dict__.get("_magnitude")
+        if kept is not None:
+            return kept
         x = evaluation.point.x
         total = np.abs(self.q)
         if self.Q is not None:
@@ -234,7 +238,9 @@ class System:
         low, high = self.coordinates.bounds(labels.fixed)
         edges = np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0)
         total = total + np.where(labels.fixed == FREE, slope, np.maximum(*edges))
-        return max(float(total.max(initial=0.0)), 1e-3 * self.unit)
+        found = max(float(total.max(initial=0.0)), 1e-3 * self.unit)
+        evaluation.__dict__["_magnitude"] = found
+        return found
 
     @cached_property
     def unit(self) -> float:

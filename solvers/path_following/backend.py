@@ -16,12 +16,13 @@ import numpy as np
 from spdsl.diagnostics import SpdslWarning
 from spdsl.problem import BoundProblem, Problem
 from spdsl.problem.functions import Array
-from spdsl.solution import History, Path, Solution, Status
+from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
 from spdsl.solvers.active_set.system import System
 from spdsl.solvers.ages import Ages, in_share, resolve_ages
 from spdsl.solvers.alternate_search.search import search
 from spdsl.solvers.alternate_search.start import check_start, first_fit
+from spdsl.solvers.path_following.between import with_all_events
 from spdsl.solvers.path_following.branch import AgeBranch
 from spdsl.solvers.path_following.record import Record, Recorder, critical_points, nodes_of_path
 from spdsl.solvers.path_following.tracker import BrokenPathError, Node, Tracker
@@ -176,7 +177,7 @@ class PathFollowing(BackEnd[PathState]):
             kkt_residuals=residuals,
             status=status,
             backend=self.name,
-            branch=AgeBranch(problem, ages, points, lambda: critical_points(records), system),
+            branch=AgeBranch(problem, ages, points, lambda: _all_critical_points(problem, system, records), system),
             message=message,
             history=_history(problem, system, ages, points),
             statistics=statistics,
@@ -185,6 +186,10 @@ class PathFollowing(BackEnd[PathState]):
     def resume(self, problem: BoundProblem, path: Path) -> AgeBranch:
         """The branch of a loaded path; its critical points are stored with it."""
         return AgeBranch(problem, path.ages, path.nodes)
+
+
+def _all_critical_points(problem: BoundProblem, system: System, records: list[Record]) -> tuple[CriticalPoint, ...]:
+    return critical_points(with_all_events(problem, system, records))
 
 
 def _honest(status: Status, residuals: Array) -> Status:
@@ -206,6 +211,7 @@ def _history(problem: BoundProblem, system: System, ages: Array, points: Array) 
 def _statistics(state: PathState, records: list[Record]) -> dict[str, float]:
     return {
         "nodes": len(records),
+        "leaps": sum(record.leapt for record in records),
         "turning_points": sum(record.kind == "turning" for record in records),
         "jumps": sum(record.kind == "jump" for record in records),
         "newton_steps": state.tracker.newton_steps,

@@ -7,8 +7,9 @@ the rest is read off between them, and Newton does the rest; when the result doe
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,13 +17,33 @@ from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint
 from spdsl.solvers.active_set.build import build
+from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.degenerate import untangle
-from spdsl.solvers.active_set.minimize import Minimum, minimize, residual, violations, with_multipliers
+from spdsl.solvers.active_set.minimize import Minimum, minimize, released, residual, violations, with_multipliers
 from spdsl.solvers.active_set.system import Labels, System
-from spdsl.solvers.path_following.corrector import Converged, correct
+from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, tangent
+from spdsl.solvers.path_following.leaps import Leaper, settled
 from spdsl.solvers.path_following.tracker import BrokenPathError, Tracker
 
 __all__ = ["AgeBranch"]
+
+
+_HALVINGS = 8  # of a stretch, at most
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """A point of a stretch, the path's tangents out of it and into it, and the coordinates' labels in the stretch."""
+
+    age: float
+    x: Array
+    out: Array
+    arrived: Array
+    labels: Labels
+
+
+def _stop_at(converged: Converged, way: Tangent, labels: Labels) -> _Stop:
+    return _Stop(converged.point.age, converged.point.x, way.dx, way.dx, labels)
 
 
 class AgeBranch:
@@ -48,10 +69,15 @@ class AgeBranch:
         self.ages = ages
         self.nodes = nodes
         self._critical = critical
+        self._points: tuple[CriticalPoint, ...] | None = None
+        self._smooth = Leaper.serves(self.system)
+        self._stops: dict[int, list[_Stop]] = {}
 
     def critical_points(self) -> tuple[CriticalPoint, ...]:
         """All critical points, ascending by age."""
-        return () if self._critical is None else self._critical()
+        if self._points is None:
+            self._points = () if self._critical is None else self._critical()
+        return self._points
 
     def at(self, age: float) -> tuple[Array, float]:
         """x (p,) at an age and the scaled KKT residual; at the age of a jump, x after it."""
@@ -87,6 +113,8 @@ class AgeBranch:
     def _between(self, k: int, age: float) -> Converged | None:
         """Newton from the chord between two nodes, the labels read off at the point; None when it does not hold up."""
         system = self.system
+        if self._smooth:
+            return self._settled(k, age)
         share = (age - self.ages[k]) / (self.ages[k + 1] - self.ages[k])
         x = (1.0 - share) * self.nodes[k] + share * self.nodes[k + 1]
         labels = self._labels(k, x, age)
@@ -102,6 +130,84 @@ class AgeBranch:
                 return converged if worst <= 1e-10 * scale else self._proven(converged)
             point = replace(converged.point, labels=fresh)
         return None
+
+    def _settled(self, k: int, age: float) -> Converged | None:
+        """Two Newton steps from the cubic through the two stops about the age; where that is too few, by way of nearer ones."""
+        stops = self._stops_of(k)
+        at = bisect.bisect_right(stops, age, key=lambda stop: stop.age) - 1
+        first, second = stops[at], stops[at + 1]
+        found = self._newton(first, second, age)
+        for _ in range(_HALVINGS):
+            if found is None or found[0].iterations <= 2:
+                break
+            middle = self._newton(first, second, 0.5 * (first.age + second.age))
+            if middle is None:
+                break
+            stop = _stop_at(*middle, first.labels)
+            first, second = (stop, second) if age >= stop.age else (first, stop)
+            found = self._newton(first, second, age)
+        return None if found is None else found[0]
+
+    def _refined(self, first: _Stop, second: _Stop, halvings: int) -> list[_Stop]:
+        """Stops from the first up to, but without, the second, so close that Newton takes two steps half-way between them.
+
+        They depend on the stretch alone, so that an answer never depends on what was asked before it.
+        """
+        middle = self._newton(first, second, 0.5 * (first.age + second.age))
+        if middle is None or middle[0].iterations <= 2 or not halvings:
+            return [first]
+        stop = _stop_at(*middle, first.labels)
+        return [*self._refined(first, stop, halvings - 1), *self._refined(stop, second, halvings - 1)]
+
+    def _newton(self, first: _Stop, second: _Stop, age: float) -> tuple[Converged, Tangent] | None:
+        """Newton from the cubic, the samples' labels renewed at every step; None where the result does not hold up."""
+        system, labels = self.system, first.labels
+        h, t = second.age - first.age, (age - first.age) / (second.age - first.age)
+        s = 1.0 - t
+        x = s * s * ((1.0 + 2.0 * t) * first.x + t * h * first.out) + t * t * (
+            (1.0 + 2.0 * s) * second.x - s * h * second.arrived
+        )
+        point = system.point(age, x, labels)
+        found = settled(system, point, system.magnitude(system.evaluate(point)))
+        if found is None or found[0].factor.verdict == "indefinite":
+            return None
+        scale = system.magnitude(found[0].evaluation)
+        worst, _ = violations(system, found[0].evaluation)
+        moved = system.coordinates.relabel(found[0].point.x, labels.interval)
+        inside = np.array_equal(np.where(labels.fixed == FREE, moved, labels.interval), labels.interval)
+        return found if inside and worst <= 1e-10 * scale else None
+
+    def _stops_of(self, k: int) -> list[_Stop]:
+        """The two ends of a stretch with the path's tangents there, and the stops between them; kept."""
+        kept = self._stops.get(k)
+        if kept is None:
+            ages, nodes = self.ages[k : k + 2], self.nodes[k : k + 2]
+            block = self.system.blocks[0]
+            labels = self._released(k, self._labels(k, nodes.mean(axis=0), float(ages.mean())))
+            kept = []
+            for end, share in ((0, 1e-7), (1, 1.0 - 1e-7)):  # just inside, where samples at a border have crossed it
+                age, x = (1.0 - share) * ages[0] + share * ages[1], (1.0 - share) * nodes[0] + share * nodes[1]
+                rows = (block.labels(block.predict(x), float(age)),)
+                evaluation = self.system.evaluate(self.system.point(float(age), x, replace(labels, rows=rows)))
+                way = tangent(self.system, evaluation, self.system.factor(evaluation)).dx
+                kept.append(_Stop(float(ages[end]), nodes[end], way, way, labels))
+            kept = self._stops[k] = [*self._refined(kept[0], kept[1], _HALVINGS), kept[1]]
+        return kept
+
+    def _released(self, k: int, labels: Labels) -> Labels:
+        """The labels without coordinates that are at a kink at both ends of a stretch, but leave it in between."""
+        system = self.system
+        x, age = 0.5 * (self.nodes[k] + self.nodes[k + 1]), 0.5 * float(self.ages[k] + self.ages[k + 1])
+        for _ in range(system.p):
+            point = system.point(age, x, labels)
+            found = settled(system, point, system.magnitude(system.evaluate(point)), 12)
+            if found is None:
+                break
+            worst, where = violations(system, found[0].evaluation)
+            if worst <= 1e-10 * system.magnitude(found[0].evaluation):
+                break
+            labels = released(system, found[0].point, where).labels
+        return labels
 
     def _proven(self, converged: Converged) -> Converged | None:
         """The same point with other multipliers that prove it a minimum, where more terms touch than can be held."""

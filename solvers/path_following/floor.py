@@ -45,7 +45,10 @@ def stays_convex(system: System, start: Evaluation, end: Evaluation, out: Tangen
         floors.append(floor)
     bend = np.minimum(start.bend, end.bend)
     H = system.assemble(start.free, floors, bend)
-    factor = BorderedFactor(H, system.border(start), 1e-3 * system.faint)
+    bend_of_noise = 1e-10 * float(
+        np.abs(np.diag(H)).max(initial=0.0)
+    )  # a minimum that is flat to rounding bends by that
+    factor = BorderedFactor(H, system.border(start), max(1e-3 * system.faint, bend_of_noise))
     return factor.verdict != "indefinite"
 
 

@@ -31,6 +31,7 @@ class Record:
     cause: Cause | None = None
     left: Array | None = None
     change: float = 0.0
+    leapt: bool = False  # the way here was a leap: events of samples may lie on it
 
 
 class Recorder:
@@ -46,19 +47,20 @@ class Recorder:
         x, error = node.point.x, residual(self.system, node.converged.evaluation)
         if node.kind not in ("turning", "jump") or node.before is None or node.cause is None:
             self.before = None
-            return Record(node.age, x, node.kind, error), False
+            return Record(node.age, x, node.kind, error, leapt=node.kind == "leap"), False
         tied = last is not None and node.age - last.age <= 1e-12 * node.age
         if not tied or last is None or last.cause is None or self.before is None:
             self.before = node.before
             cause = describe(self.problem, self.system, node.before, node.cause)
-            return Record(node.age, x, node.kind, error, cause, node.left, node.change), tied
+            leapt = node.leapt or (tied and last is not None and last.leapt)
+            return Record(node.age, x, node.kind, error, cause, node.left, node.change, leapt), tied
         if last.kind == "jump" or node.kind == "jump":
             cause = _joined(last.cause, describe(self.problem, self.system, node.before, node.cause))
             left = last.left if last.left is not None else node.left
             change = float(np.abs(x - left).max(initial=0.0)) if left is not None else 0.0
-            return Record(last.age, x, "jump", error, cause, left, change), True
+            return Record(last.age, x, "jump", error, cause, left, change, last.leapt), True
         cause = describe(self.problem, self.system, self.before, node.cause)
-        return Record(last.age, x, "turning", error, cause), True
+        return Record(last.age, x, "turning", error, cause, leapt=last.leapt), True
 
 
 def _joined(first: Cause | None, second: Cause) -> Cause:

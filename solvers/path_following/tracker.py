@@ -16,6 +16,7 @@ from typing import Literal
 import numpy as np
 
 from spdsl.problem.functions import Array
+from spdsl.solvers.active_set.flow import flow_down
 from spdsl.solvers.active_set.minimize import Minimum
 from spdsl.solvers.active_set.system import Labels, Point, System
 from spdsl.solvers.active_set.weighting import IntArray
@@ -25,6 +26,7 @@ from spdsl.solvers.path_following.floor import stays_convex
 from spdsl.solvers.path_following.folds import find_fold
 from spdsl.solvers.path_following.hermite import Crossing, earliest_crossing
 from spdsl.solvers.path_following.jumps import land_after_event, land_after_fold
+from spdsl.solvers.path_following.leaps import Leap, Leaper
 
 __all__ = ["BrokenPathError", "Node", "Tracker"]
 
@@ -44,7 +46,8 @@ class Node:
     ----------
     out, arrived : Tangent
         The direction under the labels that hold from here on, and that under those that led here (None: a landing or start).
-    kind : {"start", "stride", "turning", "jump"}
+    kind : {"start", "stride", "leap", "turning", "jump"}
+        A leap passes events of samples without stopping at them.
     before : Labels or None
         At an event, the labels that led here.
     cause : Labels or None
@@ -53,22 +56,28 @@ class Node:
         Largest change of x at a jump.
     left : array (p,) or None
         At a jump, x before it.
+    leapt : bool
+        Whether the way here was a leap.
     to_fold : float
         The way in age to a fold that the last two tangents point at.
     stride : float
         The stride to try next.
+    leap : float
+        The leap to try next.
     """
 
     converged: Converged
     out: Tangent
-    kind: Literal["start", "stride", "turning", "jump"]
+    kind: Literal["start", "stride", "leap", "turning", "jump"]
     stride: float
+    leap: float = 0.0
     arrived: Tangent | None = None
     before: Labels | None = None
     cause: Labels | None = None
     change: float = 0.0
     left: Array | None = None
     to_fold: float = np.inf
+    leapt: bool = False
 
     def gaps(self, system: System) -> tuple[Array, Array]:
         """All gaps and their rates along the way out; kept after the first call."""
@@ -92,8 +101,9 @@ class Node:
 class Tracker:
     """Follows a branch. Has no state but the system and counters for the statistics."""
 
-    def __init__(self, system: System) -> None:
+    def __init__(self, system: System, leaps: bool = True) -> None:
         self.system = system
+        self.leaper = Leaper(system) if leaps and Leaper.serves(system) else None
         self.newton_steps = 0
         self.rejections = 0
 
@@ -115,10 +125,18 @@ class Tracker:
         BrokenPathError
             When no minimum is found after a jump.
         """
+        if self.leaper is not None and node.kind == "leap":
+            node, landed = self._leap(self.leaper, node, upper)
+            if landed is not None:
+                return landed
         gaps, rates = node.gaps(self.system)
         ready = due(gaps, rates, node.age, NOISE)
         if ready.size:
             return self._through(node, node.converged, node.out, ready, at_node=True)
+        if self.leaper is not None and node.kind != "leap":
+            node, landed = self._leap(self.leaper, node, upper)
+            if landed is not None:
+                return landed
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             closing = rates < -STEADY / node.age
             remaining = np.where(closing, np.maximum(gaps, 0.0) / -rates, np.inf)
@@ -137,6 +155,38 @@ class Tracker:
             return self._stride(node, min(0.5 * first, room), upper)
         return self._stride(node, min(node.stride, room), upper)
 
+    # -- leaps ---------------------------------------------------------------------------------------------------------
+
+    def _leap(self, leaper: Leaper, node: Node, upper: float) -> tuple[Node, Node | None]:
+        """The node after a leap, if one leads farther than the next event; else the node with less hope of leaps."""
+        h = min(node.leap or node.stride, upper - node.age)
+        for attempt in range(4):
+            if h <= 1e-9 * node.age or (attempt and h <= self._next_event(node)):
+                break
+            age = upper if node.age + h >= upper * (1.0 - 1e-15) else node.age + h
+            found = leaper.leap(node.converged, node.out, age)
+            if isinstance(found, Leap):
+                return node, self._leapt(node, found, h * (1.6 if attempt == 0 else 1.1))
+            self.rejections += 1
+            h *= found
+        return replace(node, leap=max(h, 1.1e-9 * node.age)), None
+
+    def _next_event(self, node: Node) -> float:
+        """About how far the next event of any kind is."""
+        gaps, rates = node.gaps(self.system)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return float(np.where(rates < 0.0, np.maximum(gaps, 0.0) / -rates, np.inf).min(initial=np.inf))
+
+    def _leapt(self, node: Node, leap: Leap, longer: float) -> Node:
+        self.newton_steps += leap.converged.iterations
+        landed = Node(leap.converged, leap.arrived, "leap", node.stride, longer, leap.arrived)
+        if leap.event < 0:
+            return landed
+        gaps, rates = landed.gaps(self.system)
+        ready = due(gaps, rates, landed.age, 10.0 * NOISE)
+        ready = ready if leap.event in ready else np.append(ready, leap.event)
+        return replace(self._through(landed, leap.converged, leap.arrived, ready, at_node=True), leapt=True)
+
     # -- strides -----------------------------------------------------------------------------------------------------
 
     def _stride(self, node: Node, h: float, upper: float) -> Node:
@@ -148,7 +198,7 @@ class Tracker:
             last = correct(self.system, point, scale, 6) or Converged(
                 self.system.evaluate(point), node.converged.factor, 0
             )
-            return Node(last, node.out, "stride", node.stride, node.out)
+            return Node(last, node.out, "stride", node.stride, node.leap, node.out)
         while h > _SMALLEST * node.age:
             age = upper if node.age + h >= upper * (1.0 - 1e-15) else node.age + h
             h = age - node.age
@@ -169,6 +219,19 @@ class Tracker:
                 h = self._halved(min(h, 2.0 * crossing.at * h if crossing.at > 0.0 else h))
                 continue
             return self._next(node, converged, arrived, tried)
+        return self._anew(node, upper)
+
+    def _anew(self, node: Node, upper: float) -> Node:
+        """The descent from a node to the minimum a little beyond its age, where no step of Newton leads on.
+
+        So it is where G is flat: its slope grows out of rounding (weights that were as good as 0 come to count).
+        """
+        for share in (1e-12, 1e-10, 1e-8, 1e-6, 1e-4):
+            age = min(node.age * (1.0 + share), upper)
+            minimum = flow_down(self.system, age, node.point.x)
+            if not minimum.failure and minimum.residual <= 1e-11:
+                left = replace(node.point, age=age)
+                return self._landed(node, left, minimum, None, node.point.labels, minimum.point.labels)
         raise BrokenPathError("no step however short leads on, and no fold ends the branch")
 
     def _next(self, node: Node, converged: Converged, arrived: Tangent, tried: float) -> Node:
@@ -181,7 +244,7 @@ class Tracker:
         if second > 1.02 * first > 0.0:  # before a fold |du/dage|^-2 falls linearly to zero
             to_fold = h / ((second / first) ** 2 - 1.0)
             longest = min(longest, max(0.7 * to_fold, 0.01 * h))
-        return Node(converged, arrived, "stride", longest, arrived, to_fold=to_fold)
+        return Node(converged, arrived, "stride", longest, 2.0 * node.leap, arrived, to_fold=to_fold)
 
     def _halved(self, h: float) -> float:
         self.rejections += 1
@@ -243,7 +306,7 @@ class Tracker:
         if isinstance(crossed, Crossed):
             beyond, out = self._exact(crossed)
             labels = crossed.evaluation.point.labels
-            return Node(beyond, out, "turning", node.stride, came, before, labels)
+            return Node(beyond, out, "turning", node.stride, 2.0 * node.leap, came, before, labels)
         minimum = land_after_event(self.system, converged, crossed)
         return self._landed(node, converged.point, minimum, came, before, crossed)
 
@@ -282,7 +345,9 @@ class Tracker:
         change = float(np.abs(converged.point.x - left.x).max(initial=0.0))
         size = float(np.abs(left.x).max(initial=0.0))
         kind: Literal["turning", "jump"] = "jump" if change > 1e-9 * max(size, 1e-300) else "turning"
-        return Node(converged, self._tangent(converged), kind, node.stride, came, before, cause, change, left.x)
+        return Node(
+            converged, self._tangent(converged), kind, node.stride, 4.0 * node.leap, came, before, cause, change, left.x
+        )
 
 
 def _predicted(node: Node, h: float) -> Point:

@@ -68,6 +68,14 @@ class GeneratedPieceKernel:
             self._compiled = self.stored.compiled()
         return self._compiled
 
+    def fused(self, weights: Any) -> Any:
+        """Compiled loops over the samples of this loss with these weights; None where there are none."""
+        if not isinstance(weights, GeneratedWeightKernel):
+            return None
+        from spdsl.compiler.fused import fused_loops
+
+        return fused_loops(self.stored, weights.stored)
+
 
 class GeneratedWeightKernel:
     """Vectorized kernels of v*(l, lambda) (see `spdsl.problem.WeightKernel`)."""
@@ -137,6 +145,12 @@ def _by_label(functions: Sequence[Any], piece: Labels, z: Any, theta: tuple[Any,
             return _filled(functions[int(piece)](z, *theta), z.shape)
         if len(functions) == 1:
             return _filled(functions[0](z, *theta), z.shape)
+        if len(functions) <= 3 and not any(_is_implicit(function) for function in functions):
+            # Closed forms: all of them everywhere cost less than gathering each one's elements.
+            found = functions[0](z, *theta)
+            for label, function in enumerate(functions[1:], 1):
+                found = np.where(piece == label, function(z, *theta), found)
+            return _filled(found, z.shape)
         result = np.empty(z.shape)
         for label, function in enumerate(functions):
             mine = piece == label
@@ -144,6 +158,12 @@ def _by_label(functions: Sequence[Any], piece: Labels, z: Any, theta: tuple[Any,
                 own = tuple(value[mine] if np.ndim(value) else value for value in theta)
                 result[mine] = function(z[mine], *own)
         return result
+
+
+def _is_implicit(function: Any) -> bool:
+    """Does it solve for v*, which is worth doing for its own elements only?"""
+    names = function.__code__.co_names
+    return "_solve" in names or any(name.startswith("weight_") for name in names)
 
 
 def _numbers(theta: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spdsl.problem import BoundProblem
+from spdsl.problem.membership import in_share
 
 if TYPE_CHECKING:
     from spdsl.solution.path import Path
@@ -71,9 +72,7 @@ def path_frame(path: Path, ages: Iterable[float] | None = None) -> Any:
     columns: dict[str, Any] = {"age": at}
     if path.bound.data:
         losses = [path.bound.losses(row) for row in x]
-        columns["in_share"] = np.array(
-            [np.mean(path.bound.weights(loss, float(age)) > 0) for loss, age in zip(losses, at)], float
-        )
+        columns["in_share"] = np.array([in_share(path.bound, loss, float(age)) for loss, age in zip(losses, at)], float)
         columns["objective"] = np.array([path.bound.objective(row, float(age)) for row, age in zip(x, at)], float)
     columns["kkt_residual"] = residuals
     columns |= {name: x[:, i] for i, name in enumerate(entry_names(path.bound))}

@@ -15,6 +15,7 @@ import numpy as np
 from spdsl.diagnostics import nearest_name
 from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
+from spdsl.problem.membership import in_share
 from spdsl.solution.status import History, Status
 from spdsl.solution.upstairs import upstairs
 
@@ -111,8 +112,8 @@ class Solution:
 
     @property
     def in_share(self) -> float:
-        """Share of the samples with a weight above zero."""
-        return float(np.mean(self.weights > 0)) if self.bound.n_samples else 1.0
+        """Share of the samples that are in at the age, as `spdsl.problem.membership` reads it."""
+        return in_share(self.bound, self.losses, self.age) if self.bound.n_samples else 1.0
 
     def function(self, name: str, rows: Any) -> Array:
         """An rkhs variable's function at new points: f(x) = sum_j alpha_j k(x_j, x), without an intercept.

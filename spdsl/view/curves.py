@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spdsl.problem.functions import Array
+from spdsl.problem.membership import in_share
 from spdsl.solution import Path
 
 __all__ = ["Curves", "age_scale", "sample"]
@@ -32,7 +33,7 @@ class Curves:
     weights : array (m, k) or None
         Sample weights of m samples: all of them, or evenly chosen ones where there are very many.
     in_share, mean_weight : array (k,) or None
-        Share of samples with a weight above zero; mean weight.
+        Share of samples that are in, as `spdsl.problem.membership` reads it; mean weight.
     breaks : int array
         Indices i such that a jump lies between i - 1 and i.
     log : bool
@@ -144,7 +145,8 @@ def _weights(path: Path, ages: Array, x: Array) -> tuple[Array | None, Array | N
     kept = np.empty((len(rows), len(ages)))
     share, mean = np.empty(len(ages)), np.empty(len(ages))
     for k, (age, row) in enumerate(zip(ages, x, strict=True)):
-        v = bound.weights(bound.losses(row), float(age))
+        losses = bound.losses(row)
+        v = bound.weights(losses, float(age))
         kept[:, k] = v[rows]
-        share[k], mean[k] = np.mean(v > 0), np.mean(v)
+        share[k], mean[k] = in_share(bound, losses, float(age)), np.mean(v)
     return kept, share, mean

@@ -206,7 +206,7 @@ def _draw_shares(axis: Any, curves: Curves, theme: Theme) -> None:
     assert curves.in_share is not None
     assert curves.mean_weight is not None
     pairs = (
-        (curves.in_share, theme.series[0], "in (weight above 0)"),
+        (curves.in_share, theme.series[0], "in"),
         (curves.mean_weight, theme.series[1], "mean weight"),
     )
     for values, color, label in pairs:

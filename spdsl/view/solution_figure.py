@@ -126,7 +126,7 @@ def _draw_weights(axis: Any, solution: Solution, theme: Theme) -> None:
         axis.set_xscale("log")
     axis.set_ylim(-0.04, 1.04)
     axis.set_xlabel("loss of a sample")
-    axis.set_title(f"sample weight v over loss: {np.mean(weights > 0):.0%} of {len(losses)} samples in", pad=4)
+    axis.set_title(f"sample weight v over loss: {solution.in_share:.0%} of {len(losses)} samples in", pad=4)
 
 
 def _history_column(solution: Solution) -> str | None:

@@ -116,7 +116,7 @@ def path_rows(path: Path, ages: Sequence[float] = ()) -> list[dict[str, Any]]:
         rows.append(
             {
                 "age": float(age),
-                "in_share": float(np.mean(weights > 0)),
+                "in_share": solution.in_share,
                 "mean_weight": float(np.mean(weights)),
                 "nonzeros": nonzeros(path.bound, solution.x),
                 "objective": solution.objective,

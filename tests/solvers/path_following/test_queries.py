@@ -1,0 +1,78 @@
+"""`path(age)` anywhere on a path: on the branch, exact, and by at most two Newton steps from the nearest stop."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import classification, make, regression
+
+from spdsl.reference.stationarity import kkt_residual
+from spdsl.solvers.active_set.minimize import minimize
+from spdsl.solvers.driver import run
+from spdsl.solvers.path_following import PathFollowing
+from spdsl.solvers.path_following.backend import PathOptions
+from spdsl.solvers.path_following.tracker import Tracker
+
+MODELS = [
+    ("squared", "linear", {"l1": 0.02}),
+    ("squared", "mixture", {"l1": 0.02}),
+    ("logistic", "linear", {"l2": 0.1, "intercept": True}),
+    ("squared_hinge", "log", {"l1": 0.01, "l2": 0.05}),
+]
+
+
+@pytest.fixture(scope="module", params=MODELS, ids=lambda model: " ".join(model[:2]))
+def solved(request):
+    loss, self_paced, regularizers = request.param
+    X, y = (regression if loss == "squared" else classification)(60, 5, 4)
+    factor = (4.0 if self_paced == "mixture" else 1.0) / 60
+    age = ("quantiles", 0.3, 1.0)
+    bound = make(X, y, loss=loss, self_paced=self_paced, factor=factor, age=age, **regularizers)
+    return bound, run(PathFollowing(), bound, PathOptions())
+
+
+def test_a_query_is_exact_after_at_most_two_newton_steps(solved):
+    bound, path = solved
+    for age in np.random.default_rng(1).uniform(*path.age_range, 60):
+        k = int(np.searchsorted(path.ages, age, side="right")) - 1
+        found = path.branch._between(k, age)
+        assert found is not None
+        assert found.iterations <= 2
+        solution = path(age)
+        assert solution.kkt_residual <= 1e-10
+        assert kkt_residual(bound, solution.x, solution.weights) <= 1e-9
+
+
+def test_a_query_is_on_the_branch_not_on_another(solved):
+    """The same answer as following the path from its start to that very age and no farther."""
+    bound, path = solved
+    for age in np.random.default_rng(2).uniform(*path.age_range, 3):
+        k = int(np.searchsorted(path.ages, age, side="right")) - 1
+        followed = path.branch._followed(k, age)
+        assert np.abs(followed.point.x - path(age).x).max() <= 1e-9
+
+
+def test_an_answer_does_not_depend_on_the_questions_before_it(solved):
+    bound, path = solved
+    ages = np.random.default_rng(3).uniform(*path.age_range, 6)
+    other = PathFollowing().resume(bound, path)
+    forward = [path(age).x for age in ages]
+    backward = [other.at(age)[0] for age in ages[::-1]][::-1]
+    assert np.array_equal(forward, backward)
+
+
+def test_leaps_pass_no_event_unnamed(solved):
+    """The critical points are those of the path that stops at every event."""
+    bound, path = solved
+    tracker = Tracker(path.branch.system, leaps=False)
+    node = tracker.start(minimize(path.branch.system, path.ages[0], path.nodes[0]), 0.05 * np.ptp(path.ages))
+    ages = []
+    while node.age < path.ages[-1]:
+        node = tracker.advance(node, path.ages[-1])
+        if node.kind in ("turning", "jump"):
+            ages.append(node.age)
+    found = np.array([point.age for point in path.critical_points])
+    for age in ages:
+        assert np.abs(found - age).min() <= 1e-8 * age
+    for age in found:
+        assert np.abs(np.array(ages) - age).min() <= 1e-8 * age

@@ -263,7 +263,7 @@ class Leaper:
 
 
 def _between(label: int, lowest: IntArray, highest: IntArray) -> IntArray:
-    return np.clip(np.full(lowest.shape, label), lowest, highest)
+    return np.asarray(np.clip(np.full(lowest.shape, label), lowest, highest), np.int64)
 
 
 def _comes_near(gap0: Array, rate0: Array, gap1: Array, rate1: Array, h: float, arriving: int) -> bool:

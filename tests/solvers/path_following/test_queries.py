@@ -45,7 +45,7 @@ def test_a_query_is_exact_after_at_most_two_newton_steps(solved):
 
 def test_a_query_is_on_the_branch_not_on_another(solved):
     """The same answer as following the path from its start to that very age and no farther."""
-    bound, path = solved
+    _, path = solved
     for age in np.random.default_rng(2).uniform(*path.age_range, 3):
         k = int(np.searchsorted(path.ages, age, side="right")) - 1
         followed = path.branch._followed(k, age)
@@ -63,7 +63,7 @@ def test_an_answer_does_not_depend_on_the_questions_before_it(solved):
 
 def test_leaps_pass_no_event_unnamed(solved):
     """The critical points are those of the path that stops at every event."""
-    bound, path = solved
+    _, path = solved
     tracker = Tracker(path.branch.system, leaps=False)
     node = tracker.start(minimize(path.branch.system, path.ages[0], path.nodes[0]), 0.05 * np.ptp(path.ages))
     ages = []

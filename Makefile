@@ -8,7 +8,7 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint format bench-online bench-metric bench-graph coverage dist clean
+.PHONY: help demo test lint format bench-path bench-online bench-metric bench-graph coverage dist clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -36,6 +36,9 @@ lint: $(READY)  ## ruff, mypy (strict) and the import contracts
 format: $(READY)  ## write the one layout of the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+bench-path: $(READY)  ## age-paths against alternate search over scikit-learn (SETS="music cadata"; the data in SPDSL_DATA)
+	PYTHONPATH=. $(BIN)/python examples/gaga/bench_path.py $(SETS) --sp linear mixture
 
 bench-online: $(READY)  ## dual averaging against SGDClassifier and Vowpal Wabbit
 	$(BIN)/python examples/dual_averaging/bench_online.py

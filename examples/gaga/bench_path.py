@@ -1,7 +1,7 @@
 """The exact age-path against alternate convex search over scikit-learn, on the sets of GAGA's Table 1.
 
-One run, interleaved, medians of CPU time; kernels are compiled before the clock starts. Both sides solve to a KKT residual of 1e-6,
-relative to the largest sum of absolute values of the gradient's terms in one coordinate (the path is exact to 1e-10).
+One run, interleaved, medians of CPU time; kernels are compiled before the clock starts. Both sides solve to a KKT residual of
+1e-6, relative to the largest sum of absolute values of the gradient's terms in one coordinate (the path is exact to 1e-10).
 
 - path: from its start (alternate search at the lowest age) to its end, and 100 ages of it read off.
 - ACS: at the same 100 ages, equally spaced, each from the one before; its first age starts at the path's own start. The
@@ -29,6 +29,8 @@ from acs_sklearn import Search
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 import spdsl
+from spdsl.compiler import suited
+from spdsl.data import bind
 from spdsl.solvers.driver import run
 from spdsl.solvers.path_following import PathFollowing
 from spdsl.solvers.path_following.backend import PathOptions
@@ -82,7 +84,7 @@ def bound_model(loss, self_paced, X, y, alpha):
         regularizer=regularizer,
         self_paced=SELF_PACED[self_paced],
     )
-    return spdsl.parse(text).bind(X=X, y=y, alpha=alpha)
+    return suited(bind(spdsl.parse(text).problem, arrays={"X": X, "y": y}, parameters={"alpha": alpha}))
 
 
 def clocked(work):
@@ -105,7 +107,8 @@ def compare(name, loss, self_paced, options):
         queries.append(clocked(lambda path=path: [path(age) for age in ages])[0])
         for rival in rivals:
             search = Search(X, y, loss, self_paced, options.alpha, rival == "precompute", options.budget)
-            theirs[rival].append(clocked(lambda search=search: search.run(ages, path.nodes[0]))[0:1] + (search,))
+            seconds, _ = clocked(lambda search=search, path=path: search.run(ages, path.nodes[0]))
+            theirs[rival].append((seconds, search))
     facts = path.statistics
     mine, asked = median(ours), median(queries)
     print(
@@ -121,7 +124,7 @@ def compare(name, loss, self_paced, options):
         last = found[-1][1]
         more = "" if last.done == options.ages else f" (stopped at {options.budget:g} s after {last.done} ages)"
         print(
-            f"  ACS{' ' + rival if rival else '':<11} {seconds:8.3f} s   rounds {last.rounds}, worst KKT {last.worst:.0e}{more}   "
+            f"  ACS{' ' + rival if rival else '':<11} {seconds:8.3f} s   {last.rounds} rounds, KKT {last.worst:.0e}{more}, "
             f"ratio {seconds / mine:.2f} to the path, {seconds / (mine + asked):.2f} to the path with its queries",
             flush=True,
         )

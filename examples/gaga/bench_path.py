@@ -112,7 +112,7 @@ def compare(name, loss, self_paced, options):
     facts = path.statistics
     mine, asked = median(ours), median(queries)
     print(
-        f"{name} ({X.shape[0]} x {X.shape[1]}), {loss}, {self_paced}: {path.status.name}, first run {compiling:.2f} s with compiling"
+        f"{name} ({X.shape[0]} x {X.shape[1]}), {loss}, {self_paced}: {path.status.name}, with compiling {compiling:.2f} s"
     )
     print(
         f"  path {mine:8.3f} s   {options.ages} queries {asked:7.3f} s   nodes {facts['nodes']:.0f}, leaps {facts['leaps']:.0f}, "

@@ -229,10 +229,26 @@ class Comid(BackEnd[ComidState]):
             objective=problem.objective(x, fixed_age(problem)),
             backend=self.name,
             age=fixed_age(problem),
-            message=state.failure,
+            message=state.failure or self._remark(problem, state, x),
             history=History(dict(zip(_HISTORY, columns))),
             extra=extra,
             statistics=statistics,
+        )
+
+    def _remark(self, problem: BoundProblem, state: ComidState, x: Array) -> str:
+        """What to do when the run ended above M = 0, which every metric model admits."""
+        if state.pairs is None:
+            return ""
+        mu = min(max(1.0, state.settings.mu_lower), state.settings.mu_upper)
+        values = problem.layout.unpack(np.zeros_like(x))
+        nothing = {name: value if np.ndim(value) else mu for name, value in values.items()}
+        zero = problem.objective(problem.layout.pack(nothing), fixed_age(problem))
+        reached = problem.objective(x, fixed_age(problem))
+        if reached <= zero * (1.0 + 1e-6):
+            return ""
+        return (
+            f"M = 0 has a lower objective ({zero:.6g}) than what was reached ({reached:.6g}): the steps are too long or too few "
+            "for these data; set another `step`, more `passes`, or `scale = median`"
         )
 
     def progress(self, state: ComidState) -> tuple[float, str]:

@@ -409,3 +409,17 @@ def test_polishing_fewer_pairs_than_unknowns_reaches_the_optimum_too() -> None:
 def test_polishing_too_large_a_model_is_refused_before_it_starts() -> None:
     with pytest.raises(SolverError, match=r"takes 2\.\d GB .*: leave out `polish`"):
         _solve(_model(), _pairs(T=700, d=500), polish=True)
+
+
+# --- data of a scale that the steps don't suit ------------------------------------------------------------------------
+
+
+def test_a_run_that_ends_above_the_empty_metric_says_so_and_the_median_scale_mends_it() -> None:
+    data = _pairs()
+    data["U"], data["V"] = data["U"] * 1e3, data["V"] * 1e3
+    wild = _solve(_model(), data)
+    assert wild.objective > 1e3
+    assert "M = 0 has a lower objective" in wild.message
+    mended = _solve(_model(), data, scale="median", step=1.0, passes=20)
+    assert mended.objective < 1.0 + 1e-6
+    assert mended.message == ""

@@ -75,6 +75,42 @@ def test_linear_svm(variant, regularizer):
     assert_right(bound, solve(bound))
 
 
+@pytest.mark.parametrize(("seed", "d", "l2", "self_paced"), [(0, 8, 1e-4, "linear"), (2, 8, 1e-6, "mixture")])
+def test_a_sparse_svm_on_binary_data_with_a_tiny_ridge(seed, d, l2, self_paced):
+    X, y = classification(40, d, seed)
+    factor = (4.0 if self_paced == "mixture" else 1.0) / 40
+    bound = make(
+        (X > 0).astype(float), y, loss="hinge", l1=0.02, l2=l2, intercept=True, self_paced=self_paced, factor=factor,
+        age=QUANTILES,
+    )  # fmt: skip
+    assert_right(bound, solve(bound))
+
+
+FOLDS = [  # each runs into a smooth fold, where the slope downhill is rounding at first
+    ("huber", {"l1": 0.02, "nonnegative": True}, "mixture", 0),
+    ("logistic", {"l1": 0.02, "l2": 0.05}, "welsch", 0),
+    ("squared_hinge", {"l2": 0.1}, "welsch", 0),
+    ("hinge", {"l2": 0.1}, "mixture", 0),
+]
+
+
+@pytest.mark.parametrize(("loss", "regularizers", "self_paced", "seed"), FOLDS, ids=lambda item: str(item))
+def test_a_fold_is_left_downhill(loss, regularizers, self_paced, seed):
+    X, y = (regression if loss == "huber" else classification)(24, 4, seed)
+    factor = (4.0 if self_paced == "mixture" else 1.0) / 24
+    bound = make(X, y, loss=loss, self_paced=self_paced, factor=factor, age=QUANTILES, **regularizers)
+    path = solve(bound)
+    assert_right(bound, path)
+    assert any(point.cause == "the path folds back" for point in path.jumps)
+
+
+def test_a_class_that_is_given_up_leaves_the_intercept_on_a_plateau():
+    """Weights of a class fall to nothing, and G is flat to rounding along the intercept: the path goes on."""
+    X, y = classification(24, 4, 0)
+    bound = make(X, y, loss="squared_hinge", l2=0.1, intercept=True, self_paced="welsch", factor=1 / 24, age=QUANTILES)
+    assert_right(bound, solve(bound))
+
+
 def test_ties_are_one_event_that_names_every_sample():
     X, y = doubled(*regression_data())
     path = solve(make(X, y, l1=0.02, age=QUANTILES))

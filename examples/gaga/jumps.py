@@ -1,24 +1,30 @@
-"""The jumps of the self-paced Lasso's path on diabetes, held against a brute-force reference of 4,000 small steps.
+"""The jumps of the self-paced Lasso's path, held against a brute-force reference of 4,000 small steps, set by set.
 
-Needs nothing but scikit-learn's own data. The reference shares no code with spdsl: alternate convex search to 1e-10 at
-4,001 equally spaced ages, each from the one before, the weighted Lasso by coordinate descent on the Gram matrix. A step
-of it counts as a jump when it is more than ten times as long as both of its neighbours.
+The reference shares no code with spdsl: alternate convex search to 1e-10 at 4,001 equally spaced ages, each from the one
+before, the weighted Lasso by coordinate descent on the Gram matrix. A step of it counts as a jump when it is more than ten
+times as long as both of its neighbours.
 
-    python examples/gaga/diabetes_jumps.py
+    python examples/gaga/jumps.py                                          # diabetes, from scikit-learn
+    python examples/gaga/jumps.py diabetes music delta_elevators cadata house_8L elevators
+    python examples/gaga/jumps.py diabetes --steps 400                     # coarser, ten times sooner
+
+The sets of GAGA's Table 1 are read from `$SPDSL_DATA/gaga`.
 """
 
 from __future__ import annotations
 
+import argparse
+import warnings
 from collections import Counter
 from pathlib import Path
 
 import numba
 import numpy as np
-from sklearn.datasets import load_diabetes
+from bench_path import data
 
 import spdsl
 
-ALPHA, STEPS = 0.01, 4000
+ALPHA = 0.01
 
 
 @numba.njit
@@ -51,22 +57,21 @@ def search(X, y, w, age):
     return w
 
 
-def main() -> None:
-    X, y = load_diabetes(return_X_y=True)
-    X, y = (X - X.mean(0)) / X.std(0), (y - y.mean()) / y.std()
+def compare(name: str, steps: int) -> None:
+    X, y = data(name)
     path = spdsl.load(Path(__file__).resolve().parent.parent / "lasso.spl").solve(X=X, y=y, alpha=ALPHA)
     kinds = Counter(point.kind for point in path.critical_points)
     jumps = [point for point in path.critical_points if point.kind == "jump"]
-    print(f"path: {kinds['turning']} turning points, {kinds['jump']} jumps, worst KKT {path.kkt_residuals.max():.1e}")
+    print(f"{name}: {kinds['turning']} turning points, {kinds['jump']} jumps, worst KKT {path.kkt_residuals.max():.1e}")
 
-    ages = np.linspace(*path.age_range, STEPS + 1)
+    ages = np.linspace(*path.age_range, steps + 1)
     fits = [search(X, y, path(ages[0])["w"], ages[0])]
     for age in ages[1:]:
         fits.append(search(X, y, fits[-1], age))
     lengths = np.abs(np.diff(fits, axis=0)).max(axis=1)
     neighbours = np.maximum(np.r_[0.0, lengths[:-1]], np.r_[lengths[1:], 0.0])
     found = np.flatnonzero(lengths > 10 * neighbours + 1e-9)
-    print(f"reference: {found.size} jumps in {STEPS} steps")
+    print(f"reference: {found.size} jumps in {steps} steps")
     print(f"{'reference between':>32}  {'length':>8}  {'path at':>12}  {'length':>8}  cause")
     for step in found:
         near = [jump for jump in jumps if ages[step] - 1e-12 <= jump.age <= ages[step + 1] + 1e-12]
@@ -74,6 +79,16 @@ def main() -> None:
         print(f"{ages[step]:15.8f} {ages[step + 1]:16.8f}  {lengths[step]:8.5f}  {ours}")
     apart = [np.abs(path(age)["w"] - w).max() for age, w in zip(ages[::10], fits[::10])]
     print(f"path and reference apart over {len(apart)} ages: {max(apart):.1e} at most, median {np.median(apart):.1e}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sets", nargs="*", default=["diabetes"])
+    parser.add_argument("--steps", type=int, default=4000)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    for name in options.sets:
+        compare(name, options.steps)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,7 @@ def figure_2(asked) -> plt.Figure:
     for point in path.jumps:
         axis.axvline(point.age, color="crimson", linewidth=1.0, linestyle="--", zorder=1)
     title = (
-        f"diabetes, 6 of 10 features: {len(path.turning_points)} turning points (grey), {len(path.jumps)} jumps (red)"
+        f"diabetes, 6 of 10 features: {len(path.turning_points)} turning points (grey), jumps (red): {len(path.jumps)}"
     )
     axis.set(xlabel="age λ", ylabel="coefficients")
     axis.set_title(title, fontsize=10)

@@ -127,7 +127,8 @@ def build(bound: BoundProblem, self_paced: bool = True) -> System:
     size = np.asarray(size.toarray() if hasattr(size, "toarray") else size, float).ravel()
     scale = loss.scale / np.where(size > 0.0, size, loss.scale)
     coordinates = Coordinates(p, parts.coordinate_blocks, scale)
-    blocks = [loss, *parts.walls.blocks(), *parts.blocks]
+    walls = parts.walls.blocks()
+    blocks = [loss, *walls, *(block for block in map(parts.without_walled, parts.blocks) if block.m)]
     pinned = np.union1d(_dependent_columns(blocks, coordinates, parts.Q), _copies(blocks, coordinates, parts.Q))
     return System(blocks, coordinates, parts.Q, parts.q, pinned, parts.constant)
 
@@ -170,6 +171,31 @@ class _Parts:
             theta = tuple(t[rows] if np.ndim(t) else t for t in theta)
             factor = np.full(rows.size, coefficient)
             self.coordinate_blocks.append(CoordinateBlock(index, a, d[rows], item.function.kernel, theta, factor))
+
+    def without_walled(self, block: RowBlock) -> RowBlock:
+        """The block without rows whose kink lies in a wall: these never bend inside the feasible set, so they are linear there.
+
+        Held twice, as a penalty and as a constraint, such a row would leave its multipliers undetermined.
+        """
+        if not block.kernel_is_affine or not self.walls.unequal:
+            return block
+        A = dense(block.A)
+        norms = np.linalg.norm(A, axis=1)
+        kept = np.ones(block.m, bool)
+        for wall in self.walls.unequal:  # B x + d <= 0, rows of norm 1
+            along = A @ wall.B.T
+            for row, k in np.argwhere(np.abs(np.abs(along) - norms[:, None]) <= 1e-12 * norms[:, None]):
+                at = block.c[row] - along[row, k] * wall.d[k]  # the row's value on the wall
+                near = np.flatnonzero(np.abs(block.borders[:, row] - at) <= 1e-12 * block.scale)
+                if kept[row] and near.size and np.isfinite(block.borders[:, row]).sum() == 1:
+                    slopes = block.left if along[row, k] > 0.0 else block.right  # inside, B x falls
+                    self.q += block.factor[row] * slopes[near[0], row] * A[row]
+                    self.constant += block.factor[row] * slopes[near[0], row] * (block.c[row] - at)
+                    kept[row] = False
+        if kept.all():
+            return block
+        theta = tuple(t[kept] if np.ndim(t) else t for t in block.theta)
+        return RowBlock(block.A[kept], block.c[kept], block.kernel, theta, block.factor[kept])
 
     def _add_quadratic(
         self, B: Any, d: Array, function: ScalarFunction, theta: tuple[Any, ...], coefficient: float

@@ -171,7 +171,8 @@ def _leaving(system: System, labels: Labels, touching: list[_Touching], directio
         block, rows = system.blocks[item.block], labels.rows[item.block]
         a = dense(block.A[[item.row]])[0]
         move = float(a @ direction)
-        if abs(move) > 1e-10 * size * np.abs(a).sum():
+        beyond = block.is_wall and (block.is_equation or move <= 0.0)  # rounding: no descent leads out of a wall
+        if abs(move) > 1e-10 * size * np.abs(a).sum() and not beyond:
             rows.kink[item.row] = -1
             rows.piece[item.row] = item.kink + (1 if move > 0.0 else 0)
     for j in np.flatnonzero(labels.fixed >= 0):

@@ -189,10 +189,12 @@ def _thinned(system: System, evaluation: Evaluation) -> Point:
     equations = system.rows_of_equations(evaluation)
     keep = set(independent_rows(system.border(evaluation), equations).tolist()) | set(np.flatnonzero(equations))
     position = 0
-    for values, rows in zip(evaluation.rows, labels.rows):
+    for block, values, rows in zip(system.blocks, evaluation.rows, labels.rows):
         for row in values.held:
             if position not in keep:
                 rows.kink[row] = -1
+                if block.is_wall:
+                    rows.piece[row] = 1  # inside
             position += 1
     return replace(evaluation.point, labels=labels)
 

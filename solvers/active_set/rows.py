@@ -182,7 +182,7 @@ class RowBlock:
         It may just have been let go on that side.
         """
         fresh = self.labels_beyond(labels, u, age)
-        if self.any_kink:
+        if self.any_kink and not self.is_wall:
             last = self.borders.shape[0] - 1
             columns = np.arange(self.m)
             lower = np.where(labels.piece > 0, self.borders[np.maximum(labels.piece - 1, 0), columns], -np.inf)

@@ -36,6 +36,7 @@ __all__ = [
 
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 FEWEST_POINTS = 64
+MOST_PROBES = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,13 +171,16 @@ def _hidden(curve: Callable[[float], float], ages: Array, values: Array) -> list
     """Stretches between neighbours of the coarse curve that hold a minimum although the next one is lower still.
 
     The metric is smooth between two nodes; where it falls from one to the other, and yet rises just before the lower one,
-    there is a minimum in between. Those beside a coarse minimum are found with it.
+    there is a minimum in between. Those beside a coarse minimum are found with it. Of more than `MOST_PROBES` stretches the
+    longest, relative to their ages, are looked at.
     """
     found = []
     at_minimum = {k for low, middle, high in brackets(ages, values) for k in range(low, high + 1)}
-    for k in range(len(ages) - 1):
+    shares = np.diff(ages) / np.maximum(np.abs(ages[1:]), 1e-300)
+    longest = np.sort(np.argsort(-shares, kind="stable")[:MOST_PROBES])
+    for k in longest.tolist():
         width = float(ages[k + 1] - ages[k])
-        if width <= 1e-9 * abs(float(ages[k + 1])) or values[k] == values[k + 1] or {k, k + 1} <= at_minimum:
+        if shares[k] <= 1e-9 or values[k] == values[k + 1] or {k, k + 1} <= at_minimum:
             continue
         lower = k + 1 if values[k + 1] < values[k] else k
         probe = float(ages[lower]) + (-1e-3 if lower == k + 1 else 1e-3) * width

@@ -120,7 +120,7 @@ def test_twenty_random_ages_of_a_random_constrained_path_hold_against_cvxpy(
     ages = np.random.default_rng(seed).uniform(*path.age_range, 20)
     certificate = model.check(path, ages=ages)
     assert certificate, str(certificate)
-    assert max(row.kkt_residual for row in certificate.rows) <= 1e-9
+    assert max(row.kkt_residual for row in certificate.rows) <= 1e-8
 
 
 @pytest.mark.parametrize("constraint", sorted(CONSTRAINTS))

@@ -20,6 +20,7 @@ __all__ = ["BACKENDS", "Choice", "all_choices", "check_options", "get", "pick", 
 
 # Name -> where the class lives. The order is the order of preference when the model names none.
 BACKENDS: dict[str, str] = {
+    "kernel_path": "spdsl.solvers.kernel_path:KernelPath",
     "path_following": "spdsl.solvers.path_following:PathFollowing",
     "acs": "spdsl.solvers.alternate_search:AlternateSearch",
     "mospl": "spdsl.solvers.pareto:Mospl",

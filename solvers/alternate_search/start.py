@@ -17,7 +17,7 @@ from spdsl.solvers.active_set.system import System
 from spdsl.solvers.active_set.weighting import FixedWeights
 from spdsl.solvers.alternate_search.convex import convex_minimum, feasible
 
-__all__ = ["check_start", "first_fit", "parse_start", "weighted_fit"]
+__all__ = ["check_start", "first_fit", "first_weights", "parse_start", "weighted_fit"]
 
 _SUBSET = re.compile(r"subset\(\s*([0-9.eE+-]+)\s*(?:,\s*(?:seed\s*=\s*)?(\d+)\s*)?\)\s*")
 
@@ -61,16 +61,21 @@ def first_fit(bound: BoundProblem, system: System, start: Any, seed: int) -> Arr
     SolverError
         When the fit has no finite optimum.
     """
+    weights = first_weights(bound.n_samples, start, seed)
+    return feasible(system, np.zeros(system.p)) if weights is None else weighted_fit(bound, system, weights)
+
+
+def first_weights(n: int, start: Any, seed: int) -> Array | None:
+    """The weights (n,) of the fit that a run starts from; None for a start at zero."""
     kind, share, seed = parse_start(start, seed)
-    n = bound.n_samples
     if kind == "zero":
-        return feasible(system, np.zeros(system.p))
+        return None
     weights = np.ones(n)
     if kind == "subset":
         chosen = np.random.default_rng(seed).permutation(n)[: max(1, round(share * n))]
         weights = np.zeros(n)
         weights[chosen] = 1.0
-    return weighted_fit(bound, system, weights)
+    return weights
 
 
 def weighted_fit(bound: BoundProblem, system: System, weights: Array) -> Array:

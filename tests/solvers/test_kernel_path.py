@@ -1,0 +1,171 @@
+"""Kernel SVM paths in the dual: held against scikit-learn at v*, cvxpy, brute-force alternate search, and features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import spdsl
+from spdsl.data import bind
+from spdsl.problem.kernels import gram
+from spdsl.solvers.kernel_path.bordered import BorderedInverse
+from spdsl.solvers.kernel_path.fit import fit, zero
+from spdsl.solvers.kernel_path.model import DualModel
+
+MODEL = """
+data
+  X : matrix(n, d)
+  y : {data}(n)
+variable
+  f : rkhs(X, {kernel})
+{intercept}
+age lambda {age}
+minimize
+  loss         {loss}
+  regularizer  norm(f)^2 / 2
+  self_paced   {paced}
+"""
+BLEND = "define blend(v, lambda) = 0.04 / (v + 0.2/lambda)\n"
+
+
+def samples(n=36, seed=0, flipped=0.15):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    y = np.where(X[:, 0] * X[:, 1] > 0, 1.0, -1.0)
+    return X, np.where(rng.random(n) < flipped, -y, y)
+
+
+def model(
+    paced, kernel="rbf(0.7)", loss="hinge(y * (f(X) + b))", age="in [0.8, 2]", data="labels", intercept="  b : scalar"
+):
+    text = MODEL.format(paced=paced, kernel=kernel, loss=loss, age=age, data=data, intercept=intercept)
+    return spdsl.parse((BLEND if "blend" in paced else "") + text)
+
+
+def svc(X, y, weights, gamma=0.7):
+    from sklearn.svm import SVC
+
+    kept = weights > 1e-12
+    if len(set(y[kept])) < 2:
+        return None
+    fitted = SVC(C=1.0, gamma=gamma, tol=1e-10).fit(X[kept], y[kept], sample_weight=weights[kept])
+    return fitted.decision_function(X)
+
+
+@pytest.mark.parametrize(
+    "paced", ["linear(lambda)", "mixture(lambda, 0.5)", "hard(lambda)", "log(lambda, 1)", "blend(lambda)"]
+)
+@pytest.mark.filterwarnings("ignore::spdsl.diagnostics.SpdslWarning")
+def test_an_svm_path_is_exact_and_agrees_with_scikit_learn_at_its_own_weights(paced):
+    X, y = samples()
+    path = model(paced).solve(X=X, y=y)
+    assert path.backend == "kernel_path"
+    assert path.status.ok
+    assert path.worst_kkt_residual <= 1e-8
+    assert len(path.critical_points) >= 3
+    compared = 0
+    for age in np.linspace(*path.age_range, 6)[1:]:
+        solution = path(float(age))
+        assert solution.kkt_residual <= 1e-8
+        truth = svc(X, y, solution.weights)
+        if truth is not None:
+            compared += 1
+            ours = gram("rbf", X, X, {"gamma": 0.7}) @ solution["f"] + solution["b"]
+            assert_allclose(ours, truth, atol=1e-5)
+    assert compared >= 3
+
+
+@pytest.mark.parametrize(
+    ("loss", "intercept"),
+    [
+        ("quantile(y - f(X) - b, 0.3)", "  b : scalar"),
+        ("epsilon_insensitive(f(X) + b - y, 0.2)", "  b : scalar"),
+        ("abs(f(X) - y)", ""),
+    ],
+)
+def test_other_kinked_losses_have_paths_that_cvxpy_certifies(loss, intercept):
+    X, _ = samples(25)
+    y = np.sin(X[:, 0]) + np.where(np.arange(25) % 5 == 0, 3.0, 0.0)
+    compiled = model("linear(lambda)", loss=loss, data="vector", age="in [0.3, 2]", intercept=intercept)
+    path = compiled.solve(X=X, y=y)
+    assert path.backend == "kernel_path"
+    assert path.worst_kkt_residual <= 1e-8
+    certificate = compiled.check(path, ages=np.linspace(*path.age_range, 3))
+    assert certificate.ok, str(certificate)
+
+
+@pytest.mark.parametrize("kernel", ["linear()", "polynomial(2)", "rbf(0.3)"])
+def test_the_dual_and_the_features_give_one_path(kernel):
+    X, y = samples(24, seed=3)
+    compiled = model("linear(lambda)", kernel, age="in [1.2, 2.5]")
+    dual = compiled.solve(X=X, y=y, backend="kernel_path")
+    features = compiled.solve(X=X, y=y, backend="path_following")
+    for age in (1.3, 1.9, 2.4):
+        first, second = dual(age), features(age)
+        assert first.objective == pytest.approx(second.objective, rel=1e-8)
+        assert_allclose(first.losses, second.losses, atol=1e-6)
+
+
+def test_the_hard_paths_jumps_are_those_of_brute_force_alternate_search():
+    X, y = samples(24, seed=5)
+    path = model("hard(lambda)", age="in [0.8, 2]").solve(X=X, y=y)
+    K = gram("rbf", X, X, {"gamma": 0.7})
+    age, losses, expected = 0.8, np.maximum(0.0, 1.0 - y * (K @ path(0.8)["f"] + path(0.8)["b"])), []
+    chosen = losses < age
+    while True:  # the next sample comes in when the age is its loss; then alternate search until nothing changes
+        waiting = losses[~chosen]
+        if waiting.size == 0 or waiting.min() >= 2.0:
+            break
+        age = float(waiting.min())
+        before = losses
+        for _ in range(100):
+            inside = losses <= age * (1 + 1e-7)
+            if np.array_equal(inside, chosen):
+                break
+            chosen = inside
+            losses = np.maximum(0.0, 1.0 - y * svc(X, y, chosen.astype(float)))
+        if np.abs(losses - before).max() > 1e-6:
+            expected.append(age)
+    assert len(expected) >= 3
+    assert_allclose([point.age for point in path.jumps], expected, rtol=1e-5)
+
+
+def test_the_fit_at_any_weights_is_that_of_scikit_learn():
+    X, y = samples(120, seed=2)
+    X[7], y[7] = X[3], y[3]  # equal samples are one with a multiplicity
+    X[9], y[9] = X[4], -y[4]
+    weights = np.random.default_rng(0).random(120)
+    weights[7] = weights[3]
+    dual = DualModel(bind(model("linear(lambda)").problem, arrays={"X": X, "y": y}))
+    assert dual.n == 119
+    found = fit(dual, weights[dual.first], zero(dual))
+    assert not found.failure
+    assert_allclose(dual.s * found.z, svc(X, y, weights)[dual.first], atol=1e-6)
+
+
+def test_rows_that_come_and_go_leave_the_inverse_exact():
+    rng = np.random.default_rng(0)
+    n = 30
+    root = rng.normal(size=(n, n))
+    Q, B = root @ root.T, rng.normal(size=(n, 1))
+    kept = BorderedInverse(1, n)
+    kept.rebuild(np.array([0]), np.array([[0.0, B[0, 0]], [B[0, 0], Q[0, 0]]]))
+    for row in [*range(1, 12), *range(20, 25)]:
+        kept.add(row, np.concatenate([B[row], Q[row, kept.index]]), Q[row, row])
+    for row in (3, 24, 0, 7):
+        kept.remove(row)
+    index = kept.index
+    M = np.block([[np.zeros((1, 1)), B[index].T], [B[index], Q[np.ix_(index, index)]]])
+    assert_allclose(kept.N[: kept.k, : kept.k] @ M, np.eye(kept.k), atol=1e-8)
+
+
+def test_a_saved_svm_path_goes_on_exactly(tmp_path):
+    X, y = samples()
+    path = model("linear(lambda)").solve(X=X, y=y)
+    path.save(tmp_path / "svm.npz")
+    loaded = spdsl.load_result(tmp_path / "svm.npz")
+    for age in (0.87, 1.1, 1.73):
+        assert_allclose(loaded(age).x, path(age).x, atol=1e-8)
+        assert loaded(age).kkt_residual <= 1e-8
+    assert [point.cause for point in loaded.critical_points] == [point.cause for point in path.critical_points]

@@ -5,6 +5,7 @@ In: a bound problem and options. Out: a `Path`, or at one age a `Solution`, in e
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Iterable
@@ -95,6 +96,13 @@ class KernelPath(BackEnd[KernelPathState]):
         total = sum(float(problem.evaluate(item.coefficient)) for item in problem.problem.regularizers)
         if not (np.isfinite(total) and total > 0.0):
             return [f"the coefficient of the squared norm is {total:g}, and must be positive"]
+        (name,) = (item.name for item in problem.problem.variables if item.kind == "rkhs")
+        kernel, arguments = problem.kernel_options(name)
+        if kernel == "polynomial":
+            degree, d = int(arguments["degree"]), problem.kernel_points(name).shape[1]
+            features = math.comb(d + degree, degree)
+            if 2 * features <= problem.n_samples:
+                return [f"the polynomial kernel has {features} features only, which `path_following` takes outright"]
         loss = problem.problem.loss
         assert loss is not None
         for term in loss.predictors[0].terms:

@@ -150,6 +150,7 @@ def _line_search(
     spread = step.z - model.B @ step.b  # Q dmu
     smooth = labels.kink < 0
     dz = np.where(smooth, step.z, 0.0)
+    dz[np.abs(dz) <= 1e-14 * (float(np.abs(dz).max(initial=0.0)) + block.scale)] = 0.0  # rounding reaches no kink
     slope = float(spread @ mu) + float(values.gradient @ dz)
     bend = float(spread @ step.mu)
     lengths, jumps, names = [], [], []

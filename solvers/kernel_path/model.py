@@ -36,6 +36,8 @@ def refusals(problem: Problem) -> list[str]:
         reasons.append("the loss couples several predictors")
     elif any(piece.curvature.text != "0" for piece in loss.function.pieces) or loss.function.is_smooth:
         reasons.append("its losses are piecewise affine with kinks (hinge, quantile, epsilon_insensitive, abs)")
+    if any((item.kernel or ("",))[0] == "linear" for item in problem.variables):
+        reasons.append("a linear kernel has no more features than columns, which `path_following` takes outright")
     if problem.constraints:
         reasons.append("it takes no constraints")
     if not all(isinstance(item, KernelNorm) for item in problem.regularizers) or not problem.regularizers:

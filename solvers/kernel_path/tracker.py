@@ -50,6 +50,7 @@ class KernelTracker:
         self.way: Direction | None = None
         self.slides = 0
         self.uphill = -1  # a row that slides over the last rise before a fold
+        self.pace = 0.05 * state.block.scale  # of slides on which multipliers bend
         self.affine = _affine_weights(state)
 
     # -- over the age --------------------------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ class KernelTracker:
         self.slides += 1
         self._pin(row)
         ways = {row: sign}
-        for _ in range(100_000):
+        for _ in range(20_000 if self.affine else 400):
             if not self.state.pinned:
                 self.way = None
                 return
@@ -241,21 +242,24 @@ class KernelTracker:
             return np.inf
         rows = self.state.work.rows
         bends = np.any(self.state.work.D[rows] != 0.0) or self.state.values().curvature[row] != 0.0
-        return 0.05 * self.state.block.scale if bends else np.inf
+        return self.pace if bends else np.inf
 
     def _pinned_step(self, row: int, way: Direction, sign: float, t: float) -> float:
         """Move by t, or by less where Newton needs it."""
         state = self.state
         start, target = state.snapshot(), state.pinned[row]
-        for _ in range(60):
+        for _ in range(10):
             state.move(way, t)
             state.pinned[row] = target + sign * t
             if state.correct():
+                if t == self.pace:
+                    self.pace *= 1.5
                 return t
             state.restore(start)
             state.pinned[row] = target
             state.settle_rows()
             t *= 0.5
+            self.pace = t
         raise LostBranchError("Newton does not follow a slide")
 
     def _own_gaps(self, row: int, values: RowValues, sign: float) -> Array:

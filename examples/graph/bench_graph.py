@@ -179,7 +179,9 @@ def trials(count: int) -> list[str]:
         X, y = measurements(picture.w, 2 * picture.s, seed)
         started = time.thread_time()
         objective = least_squares(X, y)
-        answer = run(objective, ConnectedSet(graph, picture.s), Settings("sto_iht", step=2.0, seed=seed), 500)
+        answer = run(
+            objective, ConnectedSet(graph, picture.s), Settings("sto_iht", step=2.0, starts=10, seed=seed), 1000
+        )
         x, _ = best_point(answer)
         seconds.append(time.thread_time() - started)
         recovered += bool(np.linalg.norm(x - picture.w) <= 1e-6)

@@ -16,10 +16,11 @@ from spdsl.diagnostics import UsageError
 from spdsl.problem import BoundProblem, Problem
 from spdsl.solution import History, Solution, Status
 from spdsl.solvers.iht.binding import fixed_age, graph_of, objective_of, support_set_of
-from spdsl.solvers.iht.engine import Iterate, Method, Settings, begin, best_point, epoch
+from spdsl.solvers.iht.engine import epoch
 from spdsl.solvers.iht.objective import Objective
 from spdsl.solvers.iht.options import BlockOptions, FullOptions, IhtOptions, PursuitOptions, settings_of
 from spdsl.solvers.iht.restricted import restricted_optimum, restricted_residual
+from spdsl.solvers.iht.state import Iterate, Method, Settings, begin, best_point
 from spdsl.solvers.iht.structure import reasons
 from spdsl.solvers.iht.support_sets import EnlargedSet, SupportSet
 from spdsl.solvers.protocol import BackEnd, CommonOptions

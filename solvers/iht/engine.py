@@ -13,20 +13,18 @@ it is computed, and if a projected gradient step from there keeps the support, n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spdsl.solvers.iht.objective import Objective
 from spdsl.solvers.iht.restricted import restricted_optimum
+from spdsl.solvers.iht.state import Iterate, Settings, begin, best_point
 from spdsl.solvers.iht.support_sets import SupportSet
 
-__all__ = ["Iterate", "Method", "Settings", "begin", "best_point", "epoch", "polished", "run"]
+__all__ = ["Iterate", "Settings", "begin", "best_point", "epoch", "polished", "run"]
 
-Method = Literal["iht", "niht", "sto_iht", "svrg_iht", "cosamp"]
-Rule = Literal["smoothness", "constant", "backtracking", "normalized"]
 Array = NDArray[np.float64]
 Nodes = NDArray[np.int64]
 
@@ -37,82 +35,10 @@ PERFECT = 1e-20  # of the objective at 0: the fit can't be told from a perfect o
 ENOUGH = 1e-3  # share by which the objective must fall to count as progress
 COOLING = 0.8  # of the step, when progress ends or an iterate is worse than nothing
 STALLS = 4  # ends of progress after which a run is over
+RESTART_PATIENCE = 8  # most epochs without progress in the second and later starts
+SAME = 1e-9  # relative difference below which two starts ended at the same objective
 SHRINK = 0.8  # of a backtracking step
 MOST_SHRINKS = 20
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a method runs.
-
-    Attributes
-    ----------
-    method : str
-    step : float
-        Step length, in the units of `rule`.
-    rule : str
-        ``smoothness``: step / L with L the smoothness of the (block's) loss on the current support; ``constant``: the
-        step itself; ``backtracking``: from the step down by 0.8 until the (block's) loss is below its quadratic model;
-        ``normalized``: step times the exact line search along the gradient on the current support (NIHT).
-    batch : int
-        Rows of a block; blocks are contiguous, and the last one takes the rows that are left over.
-    blocks : int
-        Number of blocks, where `batch` is 0; when both are, blocks are a fifth of the rows.
-    head : float
-        0 leaves gradients whole; f > 0 projects them onto supports f times the size first (the paper's way).
-    restart : int
-        Every so many projections one starts from scratch; 1 makes all of them cold.
-    fixed_point : int
-        Epochs for which a support must have stayed the same before the stop at fixed points is tried; 0 never tries.
-    patience : int
-        When so many epochs brought no lower objective, block methods go back to the best point with 0.8 of the step;
-        when that has been of no use four times, the run is over. The others are over the first time. 0 never stops.
-    residual : float
-        Stop when the objective is at most this; 0 never does (losses with noise).
-    limit : float
-        An iterate whose norm passes this has diverged; when it is infinite, one that is worse than 0 is taken back and
-        the step shortened.
-    """
-
-    method: Method
-    step: float = 1.0
-    rule: Rule = "smoothness"
-    batch: int = 0
-    blocks: int = 0
-    head: float = 0.0
-    restart: int = 10
-    fixed_point: int = 3
-    patience: int = 25
-    limit: float = float("inf")
-    residual: float = 0.0
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class Iterate:
-    """Where a run stands after an epoch."""
-
-    x: Array
-    support: Nodes
-    epochs: int = 0
-    projections: int = 0
-    gradients: float = 0.0  # in units of full gradients
-    unchanged: int = 0  # epochs for which the support has stayed the same
-    step: float = 0.0  # last step length
-    scale: float = 1.0  # what divergences and annealing left of the step
-    best: tuple[float, int, Array, Nodes] | None = None  # lowest objective, its epoch, point and support
-    objective: float = float("inf")
-    fixed: bool = False
-    diverged: bool = False
-    stalls: int = 0
-    smoothness: dict[int, float] = field(default_factory=dict)
-
-
-def begin(objective: Objective, start: Array | None = None) -> Iterate:
-    """The zero vector (or a start, whose support is taken as it is)."""
-    x = np.zeros(objective.dimension) if start is None else np.array(start, dtype=float)
-    support = np.flatnonzero(x[objective.thresholded]).astype(np.int64)
-    return Iterate(x, support, objective=objective.value(x, objective.active(support)))
 
 
 def run(
@@ -147,7 +73,11 @@ def epoch(objective: Objective, supports: SupportSet, settings: Settings, at: It
         return replace(after, fixed=True)
     if settings.fixed_point and after.unchanged >= settings.fixed_point:
         after = settled(objective, supports, settings, after)
-    return after if after.fixed or not settings.patience else annealed(settings, after)
+    if settings.patience and not after.fixed:
+        after = annealed(settings, after)
+    if after.fixed and settings.starts > 1 and settings.method in BLOCKWISE:
+        return begun_again(objective, settings, after)
+    return after
 
 
 def annealed(settings: Settings, at: Iterate) -> Iterate:
@@ -155,12 +85,40 @@ def annealed(settings: Settings, at: Iterate) -> Iterate:
     if at.best is None or at.objective < at.best[0] * (1.0 - ENOUGH):
         return replace(at, best=(at.objective, at.epochs, at.x, at.support))
     value, since, x, support = at.best
-    if at.epochs - since < settings.patience:
+    if at.epochs - since < (settings.patience if at.start == 0 else min(settings.patience, RESTART_PATIENCE)):
         return at
     stalls = at.stalls + (1 if settings.method in BLOCKWISE else STALLS)
     best = (value, at.epochs, x, support)
     at = replace(at, x=x, support=support, objective=value, best=best, stalls=stalls, unchanged=0)
     return replace(at, scale=COOLING * at.scale, fixed=stalls >= STALLS)
+
+
+def begun_again(objective: Objective, settings: Settings, at: Iterate) -> Iterate:
+    """What follows a start that is over: the answer, or another start at 0.
+
+    The answer is a perfect fit, the best point when two starts ended there, and the best one when no start is left.
+    """
+    x, support = best_point(replace(at, won=None))
+    x = restricted_optimum(objective, x, objective.active(support))
+    value = objective.value(x, objective.active(support))
+    times = 1
+    if at.won is not None:
+        best, met, _, nodes = at.won
+        if value > best * (1.0 + SAME):
+            value, times, x, support = at.won
+        elif value >= best * (1.0 - SAME) and np.array_equal(support, nodes):
+            times = met + 1
+    if value <= PERFECT * objective.at_zero or times > 1 or at.start + 1 >= settings.starts:
+        return replace(at, x=x, support=support, objective=value, best=None, won=None, fixed=True)
+    return replace(
+        begin(objective),
+        epochs=at.epochs,
+        projections=at.projections,
+        gradients=at.gradients,
+        step=at.step,
+        start=at.start + 1,
+        won=(value, times, x, support),
+    )
 
 
 def rescued(objective: Objective, settings: Settings, at: Iterate, after: Iterate) -> Iterate:
@@ -191,6 +149,8 @@ def settled(objective: Objective, supports: SupportSet, settings: Settings, at: 
     gradient = objective.gradient(x, active)
     smooth = objective.smoothness(x, active)
     eta = (settings.step if settings.rule == "smoothness" else 1.0) / max(smooth, 1e-300)
+    if settings.method == "niht" or settings.rule == "normalized":
+        eta = max(eta, at.step)  # a line search's steps are longer than 1 / L: what 1 / L keeps, they may leave
     trial = x[objective.thresholded] - eta * gradient[objective.thresholded]
     support = supports.tail(trial)
     # Compared where they differ: what an entry of 1e-5 adds is lost in the sum over all.
@@ -202,13 +162,6 @@ def settled(objective: Objective, supports: SupportSet, settings: Settings, at: 
 def captured(vector: Array, support: Nodes) -> float:
     """Energy on a support."""
     return float((vector[support] ** 2).sum())
-
-
-def best_point(at: Iterate) -> tuple[Array, Nodes]:
-    """The point with the lowest objective that the run has noted, and its support."""
-    if at.best is not None and at.best[0] < at.objective:
-        return at.best[2], at.best[3]
-    return at.x, at.support
 
 
 def polished(objective: Objective, at: Iterate) -> Array:
@@ -253,7 +206,6 @@ def thresholded_step(
     active = objective.active(at.support)
     gradient = objective.gradient(at.x, active, rows)
     cost = (rows.stop - rows.start) / objective.n if rows.stop is not None else 1.0
-    at = replace(at, gradients=at.gradients + cost)
     if anchor is not None:
         point, point_active, mean = anchor
         gradient = gradient - objective.gradient(point, point_active, rows) + mean
@@ -266,7 +218,7 @@ def thresholded_step(
         moved = normalized(objective, supports, settings, at, gradient, rows, eta)
     else:
         moved = projected(objective, supports, settings, at, gradient, eta)
-    return replace(moved, smoothness=smooth)
+    return replace(moved, smoothness=smooth, gradients=at.gradients + cost)
 
 
 def projected(

@@ -19,6 +19,7 @@ __all__ = ["Objective", "Ridge", "least_squares", "logistic"]
 
 Array = NDArray[np.float64]
 Nodes = NDArray[np.int64]
+COPIED = 1 << 25  # numbers up to which a dense design is kept by columns too (256 MB)
 Sampled = Callable[[Array, slice], Array]
 
 
@@ -105,16 +106,25 @@ class Objective:
         """A sparse design by columns."""
         return self.design.tocsc()
 
+    @cached_property
+    def by_features(self) -> Array | None:
+        """A dense design by columns (D, n), so that a few of them are read without the others; None for large ones."""
+        return np.ascontiguousarray(self.design.T) if self.design.size <= COPIED else None
+
     def block(self, rows: slice, active: Nodes) -> Array:
         """The design's rows and columns asked for, dense (b, k)."""
         if self.sparse:
             return np.asarray(self.by_columns[:, active].tocsr()[rows].toarray())
+        if self.by_features is not None:
+            return np.asarray(self.by_features[active, rows].T)
         return np.asarray(self.design[rows][:, active])
 
     def margins(self, x: Array, active: Nodes, rows: slice) -> Array:
         """z = A x + c on a block, reading the active columns only where they are few."""
         if self.sparse or 4 * active.size > self.dimension:
             return np.asarray(self.design[rows] @ x) + self.offset[rows]
+        if self.by_features is not None:
+            return np.asarray(x[active] @ self.by_features[active, rows]) + self.offset[rows]
         return np.asarray(self.design[rows][:, active] @ x[active]) + self.offset[rows]
 
     def value(self, x: Array, active: Nodes, rows: slice = slice(None)) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from spdsl.solvers.iht.engine import Method, Rule, Settings
+from spdsl.solvers.iht.state import Method, Rule, Settings
 from spdsl.solvers.protocol import CommonOptions, option
 
 __all__ = ["BlockOptions", "FullOptions", "IhtOptions", "PursuitOptions", "settings_of"]
@@ -35,7 +35,7 @@ def _not_negative(value: float) -> str | None:
 class IhtOptions(CommonOptions):
     """What all methods take."""
 
-    epochs: int = option(500, "passes over the samples at most", check=_at_least_one)
+    epochs: int = option(1000, "passes over the samples at most", check=_at_least_one)
     configuration: str = option(
         "own",
         "own: the project's projections, no head, stops at fixed points, the answer is the optimum on its support; "
@@ -100,6 +100,11 @@ class BlockOptions(FullOptions):
         "epochs without progress after which the best point is gone back to with 0.8 of the step; 0: never",
         check=_not_negative,
     )
+    starts: int = option(
+        10,
+        "begin again at 0 with other draws, at most so often in all, until the fit is perfect or two starts agree",
+        check=_at_least_one,
+    )
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,8 @@ def settings_of(method: Method, options: IhtOptions) -> Settings:
         head = options.head if options.head or not paper else 1.0
         given |= {"step": unit * options.step, "rule": cast(Rule, rule), "head": head}
     if isinstance(options, BlockOptions):
-        given |= {"batch": options.batch, "blocks": options.blocks, "patience": 0 if paper else options.patience}
+        given |= {"batch": options.batch, "blocks": options.blocks, "starts": 1 if paper else options.starts}
+        given |= {"patience": 0 if paper else options.patience}
     else:
         given |= {"patience": 0 if paper else PURSUIT_PATIENCE if method == "cosamp" else FULL_PATIENCE}
     return Settings(method, **given)

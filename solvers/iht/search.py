@@ -29,7 +29,17 @@ from spdsl.solvers.iht.tree_building import (
     strip_leaves,
     workspace,
 )
-from spdsl.solvers.iht.tree_program import NOTHING, Floats, Ints, best_subtree
+from spdsl.solvers.iht.tree_program import (
+    NOTHING,
+    SLAB_LIMIT,
+    Floats,
+    Ints,
+    best_by_size,
+    best_subtree,
+    table_space,
+    tabulate,
+    walk_back,
+)
 
 __all__ = ["Found", "Search", "solve_forest"]
 
@@ -122,6 +132,32 @@ def inside_of(nodes, support, ws):
     return keep
 
 
+@compiled
+def near_support(indptr, neighbours, price, prizes, support, lam, limit, hop, threshold, s, room, ws):
+    """One round around a connected support, as one kernel: what `Search.around` does for one piece without tolls or
+    blur.
+
+    Calls from Python cost as much as the work on a few hundred nodes, and this is what runs in every iteration.
+    Returns the curve and the nodes; no nodes when the program's tables would take more than `room` numbers.
+    """
+    plant_support(indptr, neighbours, prizes, support, 0.0, 0, ws)
+    nodes = grow_cells(indptr, neighbours, price, 0.0, hop, prizes, lam, support, limit, 0.0, 0, ws)
+    left, right = link_cells(indptr, neighbours, price, 0.0, hop, prizes, lam, nodes, 0.0, 0, ws)
+    keep = inside_of(nodes, support, ws)
+    local = prizes[nodes]
+    order, parent = strip_leaves(local, keep, left, right, threshold)
+    space = table_space(parent, s)
+    if space > room:
+        return np.full(s + 1, -np.inf), nodes[:0]
+    tolls = np.zeros(order.shape[0])
+    tables = tabulate(parent, local[order], tolls, s, space)
+    curve, root = best_by_size(tables, s)
+    if root < 0:
+        return curve, nodes[:0]
+    chosen = walk_back(tables, tolls, root, s)
+    return curve, nodes[order[chosen]]
+
+
 class Search:
     """Searches over one graph, with the workspace that they share.
 
@@ -171,10 +207,19 @@ class Search:
     def warm(self, prizes: Floats, last: Ints, effort: int) -> Found:
         """A support near the last one."""
         lam = marginal_prize(prizes, self.s)
-        found = self.around(prizes, last, lam, self.near, 0.0, 0, 0.0)
+        found = self.near_once(prizes, last, lam)
         if effort == 0:
             return found
         return self.rounds(prizes, found, lam, self.near, 1.0, 1 if effort == 1 else 4, 0.0)
+
+    def near_once(self, prizes: Floats, last: Ints, lam: float) -> Found:
+        """One round around the last support."""
+        if self.g == 1:
+            rows = (self.graph.indptr, self.graph.neighbours, self.price, prizes, last, lam)
+            curve, nodes = near_support(*rows, self.near, HOP * lam, STRIP * lam, self.s, SLAB_LIMIT, self.space)
+            if nodes.size:
+                return Found(curve, nodes)
+        return self.around(prizes, last, lam, self.near, 0.0, 0, 0.0)
 
     def rounds(self, prizes: Floats, found: Found, lam: float, limit: int, level: float, most: int, mu: float) -> Found:
         """Search around the support up to `most` times; without blur a round that brings nothing is the last."""

@@ -161,3 +161,42 @@ def test_a_zero_target_gives_zero_and_stops() -> None:
         answer = run(least_squares(X, np.zeros(40)), ConnectedSet(grid(8, 8), 5), settings, 60)
         assert not answer.x.any()
         assert answer.fixed
+
+
+def test_more_starts_find_what_one_misses_and_never_end_worse() -> None:
+    found = {1: 0, 6: 0}
+    for seed in range(4):
+        X, y, w = planted(100 + seed, 16, 16, 38)
+        values = {}
+        for starts in found:
+            settings = Settings("sto_iht", 2.0, seed=seed, starts=starts)
+            answer = run(least_squares(X, y), ConnectedSet(grid(16, 16), 16), settings, 700)
+            x, support = best_point(answer)
+            values[starts] = least_squares(X, y).value(x, support)
+            found[starts] += bool(np.linalg.norm(x - w) <= 1e-6)
+        assert values[6] <= values[1] * (1 + 1e-9) + 1e-25
+    assert found[6] >= found[1] + 1, found
+
+
+def test_two_starts_that_agree_end_a_run_on_noisy_data() -> None:
+    X, y, _ = planted(9, 8, 4, 80, noise=0.2)
+    objective = least_squares(X, y)
+    settings = Settings("sto_iht", 2.0, starts=50, patience=10)
+    answer = run(objective, ConnectedSet(grid(8, 8), 4), settings, 10_000)
+    assert answer.fixed
+    assert 1 <= answer.start < 10
+    active = objective.active(answer.support)
+    assert answer.objective == pytest.approx(objective.value(restricted_optimum(objective, answer.x, active), active))
+
+
+def test_normalized_steps_stop_only_where_their_own_length_leads_nowhere() -> None:
+    # Steps of a line search are longer than 1 / L: a stop at fixed points of 1 / L lost most of these signals.
+    found = 0
+    for seed in range(6):
+        rng = np.random.default_rng([115, seed])
+        w = np.zeros((30, 30))
+        w[12:17, 12:17] = rng.standard_normal((5, 5))
+        X = rng.standard_normal((115, 900)) / np.sqrt(115)
+        answer = run(least_squares(X, X @ w.ravel()), SparseSet(900, 25), Settings("niht", patience=200), 300)
+        found += bool(np.linalg.norm(best_point(answer)[0] - w.ravel()) <= 1e-6)
+    assert found >= 3

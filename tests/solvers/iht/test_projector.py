@@ -19,6 +19,7 @@ from spdsl.solvers.iht.guaranteed import (
     tail_nodes,
 )
 from spdsl.solvers.iht.projector import GraphProjector, head, project, size_targeted, tail
+from spdsl.solvers.iht.search import marginal_prize
 from tests.solvers.iht.truth import (
     admissible_sets,
     best_energy,
@@ -340,6 +341,20 @@ def test_a_warm_projection_never_captures_less_than_its_last_support_does(g: int
         assert pieces(graph, support) <= g
         assert (x * x)[support].sum() >= (x * x)[last].sum() * (1 - 1e-12)
         last = support
+
+
+def test_the_one_kernel_of_the_loop_gives_what_its_parts_give() -> None:
+    rng = np.random.default_rng(25)
+    for trial in range(6):
+        graph = grid(14, 17) if trial % 2 else random_graph(rng, 60, 600)
+        search = GraphProjector(graph, 15)._over(15, 1)
+        last = project(rng.normal(size=graph.p), graph, 15).support.astype(np.int32)
+        prizes = random_vector(rng, graph.p, KINDS[trial % 4]) ** 2
+        lam = marginal_prize(prizes, 15)
+        parts = search.around(prizes, last, lam, search.near, 0.0, 0, 0.0)
+        whole = search.near_once(prizes, last, lam)
+        assert np.array_equal(parts.support, whole.support)
+        assert np.array_equal(parts.curve, whole.curve)
 
 
 def test_exact_refuses_what_it_can_not_list() -> None:

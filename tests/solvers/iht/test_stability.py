@@ -21,14 +21,14 @@ def test_planted_entries_are_chosen_more_often_than_the_others() -> None:
     X, y, w = planted(0, 8, 6, 120, noise=0.05)
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 8), ordering="sorted")
     model = spdsl.parse(text(set_="connected(G, size = 6)"))
-    found = model.stability(X=X, y=y, G=G, repeats=8, seed=1)
+    found = model.stability(X=X, y=y, G=G, repeats=8, seed=1, starts=1)
     assert found.shares.shape == (64,)
     assert len(found.supports) == 8
     counted = np.bincount(np.concatenate(found.supports), minlength=64) / 8
     assert np.array_equal(found.shares, counted)
     planted_, others = found.shares[w != 0], found.shares[w == 0]
     assert planted_.mean() > 0.7 > 0.1 > others.mean()
-    again = model.stability(X=X, y=y, G=G, repeats=8, seed=1)
+    again = model.stability(X=X, y=y, G=G, repeats=8, seed=1, starts=1)
     assert np.array_equal(found.shares, again.shares)
 
 

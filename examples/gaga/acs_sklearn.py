@@ -13,6 +13,7 @@ from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.svm import SVC
 
 GAMMA = 0.5
+_IDLE = 20  # rounds without a tenth of progress, after which an age is given up
 
 
 def weights(loss, age, self_paced):
@@ -31,10 +32,10 @@ class Search:
         self.X, self.y, self.loss, self.self_paced, self.alpha = X, y, loss, self_paced, alpha
         self.n, self.d = X.shape
         self.budget, self.tolerance = budget, tolerance
-        self.rounds, self.done, self.worst = 0, 0, 0.0
+        self.rounds, self.done, self.stalled, self.worst = 0, 0, 0, 0.0
         if loss == "squared":
             self.model = Lasso(
-                fit_intercept=False, precompute=precompute, warm_start=True, tol=1e-8, max_iter=10_000, copy_X=True
+                fit_intercept=False, precompute=precompute, warm_start=True, tol=1e-10, max_iter=10_000, copy_X=True
             )
         elif loss == "logistic":
             self.model = LogisticRegression(
@@ -64,6 +65,7 @@ class Search:
 
     def _at(self, age, x, began):
         v = weights(self._losses(x), age, self.self_paced)
+        best, idle = np.inf, 0
         for _ in range(1000):
             if time.process_time() - began > self.budget:
                 return None
@@ -72,8 +74,10 @@ class Search:
             fresh = weights(self._losses(x), age, self.self_paced)
             error = self._residual(x, fresh) if self.loss != "hinge" else np.abs(fresh - v).max()
             v = fresh
-            if error <= self.tolerance:
+            best, idle = (error, 0) if error < 0.9 * best else (best, idle + 1)
+            if error <= self.tolerance or idle == _IDLE:  # or the inner solver gets no closer
                 break
+        self.stalled += error > self.tolerance
         self.worst = max(self.worst, float(error))
         return x
 

@@ -124,7 +124,8 @@ def compare(name, loss, self_paced, options):
         last = found[-1][1]
         more = "" if last.done == options.ages else f" (stopped at {options.budget:g} s after {last.done} ages)"
         print(
-            f"  ACS{' ' + rival if rival else '':<11} {seconds:8.3f} s   {last.rounds} rounds, KKT {last.worst:.0e}{more}, "
+            f"  ACS{' ' + rival if rival else '':<11} {seconds:8.3f} s   {last.rounds} rounds, KKT {last.worst:.0e}, "
+            f"{last.stalled} ages stalled{more}, "
             f"ratio {seconds / mine:.2f} to the path, {seconds / (mine + asked):.2f} to the path with its queries",
             flush=True,
         )

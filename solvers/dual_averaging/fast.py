@@ -57,6 +57,7 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
     with_intercept = intercept[0] > 0.0
     track = averages.shape[0] > 1
     far = width == 0 and state.shape[0] > _NEAR
+    own = theta[0].copy()  # the row's parameters: a view of them would be counted as a reference, at each step
     tight = nearest_bound(general, low_all, high_all)
     for t in range(steps):
         i = first + t
@@ -95,11 +96,14 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
         z = unit * dot / at(sums, i) + at(offset, row * offset_step)
         if with_intercept:
             z += unit_intercept * intercept[2] / at(sums, i)
-        s = slope(z, theta[row * theta_step])
+        if theta_step > 0:
+            for q in range(own.size):
+                own[q] = theta[row, q]
+        s = slope(z, own)
         if track:
             averages[row, 0] += weight[i]
             averages[row, 1] += weight[i] * s
-            averages[row, 2] += weight[i] * (z * s - value(z, theta[row * theta_step]))
+            averages[row, 2] += weight[i] * (z * s - value(z, own))
         if s != 0.0:
             factor = at(weight, i) * scale * s * unit
             T, room = at(threshold, i + 1), tight * at(divisor, i + 1)
@@ -139,6 +143,7 @@ def _run_averaged(  # type: ignore[no-untyped-def]
     track = averages.shape[0] > 1
     far = width == 0 and state.shape[0] > _NEAR
     mu = shape[3]
+    own = theta[0].copy()
     tight = nearest_bound(general, low_all, high_all)
     for t in range(steps):
         i = first + t
@@ -174,11 +179,14 @@ def _run_averaged(  # type: ignore[no-untyped-def]
         z = unit * dot + at(offset, row * offset_step)
         if with_intercept:
             z += unit_intercept * intercept[3]
-        s = slope(z, theta[row * theta_step])
+        if theta_step > 0:
+            for q in range(own.size):
+                own[q] = theta[row, q]
+        s = slope(z, own)
         if track:
             averages[row, 0] += weight[i]
             averages[row, 1] += weight[i] * s
-            averages[row, 2] += weight[i] * (z * s - value(z, theta[row * theta_step]))
+            averages[row, 2] += weight[i] * (z * s - value(z, own))
         if s != 0.0:
             P, R, following_T = at(prefix, 3 * i), at(prefix, 3 * i + 1), at(threshold, i + 1)
             D, step = at(divisor, i + 1), at(step_size, i)

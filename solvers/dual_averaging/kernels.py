@@ -62,6 +62,7 @@ def _run_any(  # type: ignore[no-untyped-def]
     with_intercept = intercept[0] > 0.0
     track = averages.shape[0] > 1
     mu = shape[3]
+    own = theta[0].copy()  # the row's parameters
     columns = np.empty(buffer.size, np.int64)  # of this step, each once, with their gradients in `buffer`
     for t in range(steps):
         i = first + t
@@ -91,11 +92,14 @@ def _run_any(  # type: ignore[no-untyped-def]
             z = unit * dot + offset[row * offset_step]
             if with_intercept:
                 z += unit_intercept * (intercept[2] / sums[i] if primal else intercept[3])
-            s = slope(z, theta[row * theta_step])
+            if theta_step > 0:
+                for q in range(own.size):
+                    own[q] = theta[row, q]
+            s = slope(z, own)
             if track:
                 averages[row, 0] += weight[i]
                 averages[row, 1] += weight[i] * s
-                averages[row, 2] += weight[i] * (z * s - value(z, theta[row * theta_step]))
+                averages[row, 2] += weight[i] * (z * s - value(z, own))
             if s == 0.0:
                 continue
             factor = s * scale * unit

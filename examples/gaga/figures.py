@@ -151,7 +151,7 @@ def figure_6(asked) -> plt.Figure:
     axis.set_yscale("log")
     axis.set_xticks(place, [name[:3] + "." for name in names])
     axis.set(ylabel="number")
-    axis.legend(fontsize=9)
+    axis.legend(fontsize=9, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
 
 

@@ -120,10 +120,10 @@ def pick_for(bound: BoundProblem, picked: BackEnd[Any], options: dict[str, Any],
         False when the back end was named, by the model or the call: then it is kept.
     """
     try:
-        refused = free and picked.refuses_data(bound, check_options(picked, options))
+        reasons = picked.refuses_data(bound, check_options(picked, options))
     except UsageError:
         return picked
-    if not refused:
+    if not free or (not reasons and picked.suits(bound)):
         return picked
     names = list(BACKENDS)
     for name in names[names.index(picked.name) + 1 :]:

@@ -70,6 +70,10 @@ class BackEnd(ABC, Generic[S]):
         """Reasons that show only with data and options in hand (sizes, ranges)."""
         return []
 
+    def suits(self, problem: BoundProblem) -> bool:
+        """Is it a good choice for these data when nobody named a back end? Where none is, it is taken all the same."""
+        return True
+
     @abstractmethod
     def init(self, problem: BoundProblem, options: Any) -> S:
         """The state before the first step."""

@@ -105,7 +105,12 @@ class ConicProgram:
                     help=("add a regularizer that grows in every direction, or relax the constraints",),
                 )
             )
-        return self.bound.layout.pack({name: expression.value for name, expression in variables.items()})
+        shapes = self.bound.layout.shapes  # a variable in no term has no value
+        values = {
+            name: np.zeros(shapes[name]) if expression.value is None else expression.value
+            for name, expression in variables.items()
+        }
+        return self.bound.layout.pack(values)
 
     def weights(self, x: Array, age: float) -> Array:
         """v* at x (n,)."""

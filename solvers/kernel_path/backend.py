@@ -71,6 +71,9 @@ class KernelPathState:
     count: int = 0
 
 
+_MANY = 1000  # samples
+
+
 class KernelPath(BackEnd[KernelPathState]):
     """See `spdsl.solvers.kernel_path.tracker`."""
 
@@ -109,6 +112,10 @@ class KernelPath(BackEnd[KernelPathState]):
             if term.kind == "kernel" and term.scale is not None and not np.all(problem.evaluate(term.scale)):
                 return ["some samples' losses don't depend on the rkhs variable (their factor is 0)"]
         return []
+
+    def suits(self, problem: BoundProblem) -> bool:
+        """From a thousand samples on: below, the engine over explicit features is as fast, and surer at jumps."""
+        return problem.n_samples > _MANY
 
     def init(self, problem: BoundProblem, options: KernelPathOptions) -> KernelPathState:
         """The first fit, alternate search at the lowest age, and the first node."""

@@ -38,6 +38,11 @@ class BrokenPathError(Exception):
     """The path can't be followed any further; the message says why."""
 
 
+_BEYOND = 1e-12, 1e-10, 1e-8, 1e-6, 1e-4  # how far, relative to the age, a descent begins anew
+_SAME = 1e-9  # ages that differ by less, relative, are one
+_TIES = 100  # nodes at one age after which its events are taken to undo one another
+
+
 @dataclass(frozen=True)
 class Node:
     """A point of the path with its outgoing direction.
@@ -64,6 +69,8 @@ class Node:
         The stride to try next.
     leap : float
         The leap to try next.
+    anchor, tied : float, int
+        The age of the first of the nodes that lie, to rounding, at one age, and how many came after it.
     """
 
     converged: Converged
@@ -78,6 +85,8 @@ class Node:
     left: Array | None = None
     to_fold: float = np.inf
     leapt: bool = False
+    anchor: float = 0.0
+    tied: int = 0
 
     def gaps(self, system: System) -> tuple[Array, Array]:
         """All gaps and their rates along the way out; kept after the first call."""
@@ -123,8 +132,20 @@ class Tracker:
         Raises
         ------
         BrokenPathError
-            When no minimum is found after a jump.
+            When no minimum is found after a jump, or events at one age follow one another without end.
         """
+        found = self._advance(node, upper)
+        anchor = node.anchor or node.age
+        if found.age > anchor * (1.0 + _SAME):
+            return found
+        rounds, over = divmod(node.tied + 1, _TIES)
+        if over == 0:  # tied events that undo one another: on by descent, farther each time
+            if rounds > len(_BEYOND):
+                raise BrokenPathError("events at one age undo one another without end")
+            found = self._anew(node, upper, _BEYOND[rounds - 1 :])
+        return replace(found, anchor=anchor, tied=node.tied + 1)
+
+    def _advance(self, node: Node, upper: float) -> Node:
         if self.leaper is not None and node.kind == "leap":
             node, landed = self._leap(self.leaper, node, upper)
             if landed is not None:
@@ -221,12 +242,12 @@ class Tracker:
             return self._next(node, converged, arrived, tried)
         return self._anew(node, upper)
 
-    def _anew(self, node: Node, upper: float) -> Node:
+    def _anew(self, node: Node, upper: float, shares: tuple[float, ...] = _BEYOND) -> Node:
         """The descent from a node to the minimum a little beyond its age, where no step of Newton leads on.
 
         So it is where G is flat: its slope grows out of rounding (weights that were as good as 0 come to count).
         """
-        for share in (1e-12, 1e-10, 1e-8, 1e-6, 1e-4):
+        for share in shares:
             age = min(node.age * (1.0 + share), upper)
             minimum = flow_down(self.system, age, node.point.x)
             if not minimum.failure and minimum.residual <= 1e-11:

@@ -59,8 +59,7 @@ def svc(X, y, weights, gamma=0.7):
 @pytest.mark.filterwarnings("ignore::spdsl.diagnostics.SpdslWarning")
 def test_an_svm_path_is_exact_and_agrees_with_scikit_learn_at_its_own_weights(paced):
     X, y = samples()
-    path = model(paced).solve(X=X, y=y)
-    assert path.backend == "kernel_path"
+    path = model(paced).solve(X=X, y=y, backend="kernel_path")
     assert path.status.ok
     assert path.worst_kkt_residual <= 1e-8
     assert len(path.critical_points) >= 3
@@ -88,8 +87,7 @@ def test_other_kinked_losses_have_paths_that_cvxpy_certifies(loss, intercept):
     X, _ = samples(25)
     y = np.sin(X[:, 0]) + np.where(np.arange(25) % 5 == 0, 3.0, 0.0)
     compiled = model("linear(lambda)", loss=loss, data="vector", age="in [0.3, 2]", intercept=intercept)
-    path = compiled.solve(X=X, y=y)
-    assert path.backend == "kernel_path"
+    path = compiled.solve(X=X, y=y, backend="kernel_path")
     assert path.worst_kkt_residual <= 1e-8
     certificate = compiled.check(path, ages=np.linspace(*path.age_range, 3))
     assert certificate.ok, str(certificate)
@@ -175,3 +173,12 @@ def test_a_saved_svm_path_goes_on_exactly(tmp_path):
         assert_allclose(loaded(age).x, path(age).x, atol=1e-8)
         assert loaded(age).kkt_residual <= 1e-8
     assert [point.cause for point in loaded.critical_points] == [point.cause for point in path.critical_points]
+
+
+def test_few_samples_go_to_the_engine_over_features_unless_the_back_end_is_named():
+    from spdsl.solvers import dispatch
+
+    X, y = samples()
+    path = model("linear(lambda)").solve(X=X, y=y)
+    assert path.backend == "path_following"
+    assert not dispatch.get("kernel_path").suits(path.bound)

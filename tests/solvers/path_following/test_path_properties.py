@@ -5,7 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import LOSSES, MARGIN_LOSSES, SELF_PACED, classification, make, regression
 
@@ -74,6 +74,8 @@ def convex_value(bound, x, v):
     seed=st.integers(0, 50),
     rounded=st.booleans(),
 )
+@example("logistic", "elastic net", "numeric", 32, True)  # two coordinates that leave zero together, round after round
+@example("logistic", "elastic net", "welsch", 0, False)
 @pytest.mark.filterwarnings("ignore::spdsl.diagnostics.SpdslWarning")
 def test_any_path_is_optimal_for_its_own_weights_by_cvxpy(loss, regularizer, self_paced, seed, rounded):
     bound = bound_problem(loss, regularizer, self_paced, seed, rounded=rounded)

@@ -77,9 +77,11 @@ def corrected_event(
     """The KKT point on the labels' branch at which gap `index` is 0, with the tangent there; extended Newton in (x, s, age)."""
     last = np.inf
     for iteration in range(max_iterations + 1):
+        if not point.age > 0.0:  # a wild step: there is nothing to evaluate
+            return None
         evaluation = system.evaluate(point)
         error = float(np.abs(evaluation.gradient[evaluation.free]).max(initial=0.0)) / scale
-        if not np.isfinite(error) or point.age <= 0.0:
+        if not np.isfinite(error):
             return None
         factor = system.factor(evaluation)
         if factor.dependent:

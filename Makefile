@@ -1,7 +1,9 @@
-# Each goal sets up all that it needs: a .venv with spdsl in it, made on first use and again when pyproject.toml changes.
+# Each goal sets up all that it needs, and no more: a .venv with spdsl in it (and with the tests' tools, where they are
+# needed), made on first use and again when pyproject.toml changes.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
 READY  := $(VENV)/.ready
 # Two cores: one BLAS thread a process is fastest on the small systems that spdsl solves.
 export OMP_NUM_THREADS ?= 1
@@ -13,15 +15,20 @@ export MKL_NUM_THREADS ?= 1
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-$(READY): pyproject.toml
+$(INSTALLED): pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "spdsl needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ..."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "setting up $(VENV) (once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(READY): $(INSTALLED)
+	@echo "adding what tests and lint need (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## the main job: a self-paced Lasso's age-path on real data, each age held against CVX
+demo: $(INSTALLED)  ## the main job: a self-paced Lasso's age-path on real data, each age held against CVX
 	$(BIN)/spdsl demo
 
 test: $(READY)  ## the tests, on two cores

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from spdsl.diagnostics import Diagnostic, SolverError
-from spdsl.problem import BoundProblem
+from spdsl.problem import BoundProblem, Problem
 from spdsl.problem.functions import Array
 from spdsl.problem.membership import in_share, last_border, samples_in
 
-__all__ = ["Ages", "entry_age", "in_share", "last_border", "resolve_ages", "samples_in"]
+__all__ = ["Ages", "age_refusals", "entry_age", "in_share", "last_border", "resolve_ages", "samples_in"]
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,26 @@ class Ages:
     def is_fixed(self) -> bool:
         """One age only."""
         return self.lower == self.upper
+
+    def grid(self, count: int) -> Array:
+        """So many equally spaced ages from end to end; the one age when it is fixed."""
+        return np.array([self.lower]) if self.is_fixed else np.linspace(self.lower, self.upper, count)
+
+    def share(self, age: float) -> float:
+        """How much of the interval lies below an age, in [0, 1]."""
+        share = (age - self.lower) / (self.upper - self.lower) if self.upper > self.lower else 1.0
+        return min(max(share, 0.0), 1.0)
+
+
+def age_refusals(problem: Problem, lacking: str) -> list[str]:
+    """Why a problem has no weights that move with an age; `lacking` says what a model without `self_paced` lacks."""
+    if problem.self_paced is None:
+        return [f"the model has no self_paced term, so {lacking}"]
+    if problem.age is None:
+        return ["the model has no age statement"]
+    if problem.self_paced.kernel is None:
+        return ["no sample weights were derived from the self-paced term"]
+    return []
 
 
 def entry_age(bound: BoundProblem, loss: float) -> float:

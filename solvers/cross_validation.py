@@ -26,8 +26,8 @@ from spdsl.solution.upstairs import upstairs
 from spdsl.solvers.ages import entry_age, last_border
 from spdsl.solvers.driver import run
 from spdsl.solvers.features import resume
-from spdsl.solvers.iht.stability import on_samples
 from spdsl.solvers.protocol import BackEnd
+from spdsl.solvers.samples import on_samples
 
 __all__ = ["CrossValidation", "cross_validate", "split"]
 

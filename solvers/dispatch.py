@@ -107,36 +107,32 @@ def pick(problem: Problem, name: str | None = None) -> BackEnd[Any]:
     )
 
 
-def pick_for(bound: BoundProblem, picked: BackEnd[Any], options: dict[str, Any], free: bool) -> BackEnd[Any]:
-    """The back end for these data: the one picked by the model's parts, or the next that takes the data.
+def pick_for(
+    bound: BoundProblem, picked: BackEnd[Any], checked: CommonOptions, options: dict[str, Any]
+) -> tuple[BackEnd[Any], CommonOptions]:
+    """The back end for these data, with its options: the one picked by the model's parts, or the next that takes the data.
 
     Parameters
     ----------
     bound : BoundProblem
     picked : BackEnd
+        With its options, `checked`.
     options : dict
-        What the caller asks for; one that doesn't know these options is no replacement.
-    free : bool
-        False when the back end was named, by the model or the call: then it is kept.
+        What the caller asks for; a back end that doesn't know these options is no replacement.
     """
-    try:
-        reasons = picked.refuses_data(bound, check_options(picked, options))
-    except UsageError:
-        return picked
-    if not free or (not reasons and picked.suits(bound)):
-        return picked
+    if not picked.refuses_data(bound, checked) and picked.suits(bound):
+        return picked, checked
     names = list(BACKENDS)
     for name in names[names.index(picked.name) + 1 :]:
-        if not _refusals(name, bound.problem) and not _refuses(get(name), bound, options):
-            return get(name)
-    return picked  # it says itself what it lacks
-
-
-def _refuses(backend: BackEnd[Any], bound: BoundProblem, options: dict[str, Any]) -> bool:
-    try:
-        return bool(backend.refuses_data(bound, check_options(backend, options)))
-    except UsageError:
-        return True
+        if _refusals(name, bound.problem):
+            continue
+        try:
+            other = check_options(get(name), options)
+        except UsageError:
+            continue
+        if not get(name).refuses_data(bound, other):
+            return get(name), other
+    return picked, checked  # it says itself what it lacks
 
 
 def check_options(backend: BackEnd[Any], given: dict[str, Any]) -> CommonOptions:

@@ -258,8 +258,9 @@ class Model:
             chosen = pick(bound.problem, chosen.name)
         wanted = merged("option", sorted_out.options, options)
         wanted |= {name: value for name, value in (("seed", seed), ("time_limit", time_limit)) if value is not None}
-        chosen = pick_for(bound, chosen, wanted, free=backend is None and self.problem.request is None)
         checked = check_options(chosen, {**self._requested(bound, chosen.name), **wanted})
+        if backend is None and self.problem.request is None:
+            chosen, checked = pick_for(bound, chosen, checked, wanted)
         for remark in self._remarks(bound):
             _warn(remark, depth=4)
         return chosen, bound, checked

@@ -16,6 +16,7 @@ import numpy as np
 
 from spdsl.diagnostics import Diagnostic, SolverError
 from spdsl.problem.functions import Array
+from spdsl.solvers.active_set.coordinates import BoxKernel
 from spdsl.solvers.active_set.linear import independent_rows
 from spdsl.solvers.active_set.rows import RowBlock
 from spdsl.solvers.active_set.weighting import IntArray
@@ -25,35 +26,12 @@ __all__ = ["EquationKernel", "WallKernel", "Walls", "columns_to_free", "nearest_
 _FEASIBLE = 1e-9  # a violation, by rows of norm 1 and relative to their offsets, that is none
 
 
-class WallKernel:
+class WallKernel(BoxKernel):
     """The indicator of z >= 0, z the distance from the wall; inside, and to rounding, its slope is 0."""
-
-    n_pieces = 2
-    kinked: tuple[bool, ...] = (True,)
-
-    def breaks(self) -> tuple[Any, ...]:
-        """The wall."""
-        return (0.0,)
 
     def piece(self, z: Array) -> Any:
         """Inside: a search never passes a wall, so what is beyond it is rounding."""
         return np.ones(np.shape(z), np.int8)
-
-    def value(self, piece: Any, z: Array) -> Array:
-        """0: feasibility is kept, never weighed."""
-        return np.zeros_like(z)
-
-    def slope(self, piece: Any, z: Array) -> Array:
-        """-inf outside, 0 inside."""
-        return np.where(np.broadcast_to(piece, z.shape) == 0, -np.inf, 0.0)
-
-    def curvature(self, piece: Any, z: Array) -> Array:
-        """0."""
-        return np.zeros_like(z)
-
-    def compiled(self) -> Any:
-        """Not needed: walls are never evaluated in a hot loop."""
-        raise NotImplementedError
 
 
 class EquationKernel(WallKernel):

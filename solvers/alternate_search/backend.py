@@ -19,7 +19,7 @@ from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals
 from spdsl.solvers.active_set.minimize import Minimum, residual, with_multipliers
 from spdsl.solvers.active_set.system import Labels, System
-from spdsl.solvers.ages import Ages, in_share, resolve_ages
+from spdsl.solvers.ages import Ages, age_refusals, in_share, resolve_ages
 from spdsl.solvers.alternate_search.conic import (
     ConicBranch,
     ConicState,
@@ -28,7 +28,7 @@ from spdsl.solvers.alternate_search.conic import (
     needs_cone,
 )
 from spdsl.solvers.alternate_search.search import polish, round_of_search, search
-from spdsl.solvers.alternate_search.start import check_start, first_fit
+from spdsl.solvers.alternate_search.start import first_fit, start_option
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
 from spdsl.solvers.threads import small_systems
 
@@ -39,11 +39,7 @@ __all__ = ["AlternateSearch", "SearchOptions", "SearchState"]
 class SearchOptions(CommonOptions):
     """Options of `acs`."""
 
-    start: Any = option(
-        "full",
-        "where the search starts: full (the fit of all samples), zero, or subset(share, seed = k)",
-        check=check_start,
-    )
+    start: Any = start_option("where the search starts: full (the fit of all samples), zero")
     ages: int = option(
         50,
         "how many equally spaced ages of an interval are solved",
@@ -90,14 +86,7 @@ class AlternateSearch(BackEnd[SearchState | ConicState]):
 
     def refuses(self, problem: Problem) -> list[str]:
         """It needs a self-paced model with ages and convex parts."""
-        reasons = conic_refusals(problem)
-        if problem.self_paced is None:
-            reasons.append("the model has no self_paced term, so there are no weights to alternate with")
-        elif problem.age is None:
-            reasons.append("the model has no age statement")
-        elif problem.self_paced.kernel is None:
-            reasons.append("no sample weights were derived from the self-paced term")
-        return reasons
+        return [*conic_refusals(problem), *age_refusals(problem, "there are no weights to alternate with")]
 
     def refuses_data(self, problem: BoundProblem, options: CommonOptions) -> list[str]:
         """Coefficients must not be negative; what goes to cvxpy must not be too large for it."""
@@ -116,8 +105,7 @@ class AlternateSearch(BackEnd[SearchState | ConicState]):
         ages = resolve_ages(problem, system.losses(x))
         if ages.message:
             warnings.warn(ages.message, SpdslWarning, stacklevel=2)
-        grid = np.array([ages.lower]) if ages.is_fixed else np.linspace(ages.lower, ages.upper, options.ages)
-        return SearchState(system, ages, grid, x, None, np.inf, 0, (), (), ())
+        return SearchState(system, ages, ages.grid(options.ages), x, None, np.inf, 0, (), (), ())
 
     def step(
         self, problem: BoundProblem, options: SearchOptions, state: SearchState | ConicState

@@ -17,6 +17,7 @@ from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.active_set.build import coefficient_refusals, refusals
 from spdsl.solvers.ages import Ages, in_share, resolve_ages
+from spdsl.solvers.alternate_search.start import first_weights
 
 __all__ = ["ConicBranch", "ConicProgram", "ConicState", "conic_refusals", "conic_size_refusals", "needs_cone"]
 
@@ -91,13 +92,11 @@ class ConicProgram:
         SolverError
             When there is no optimum, or none is found.
         """
-        from spdsl.reference import to_cvxpy
-        from spdsl.reference.solve import solve_tightly
+        from spdsl.reference import optimum
 
         # Weights that are as good as 0 would make the solver's numbers differ by more than it can bear.
-        problem, variables = to_cvxpy(self.bound, np.where(weights > 1e-9, weights, 0.0))
-        outcome = solve_tightly(problem)
-        if not outcome.found:
+        outcome, x = optimum(self.bound, np.where(weights > 1e-9, weights, 0.0))
+        if x is None:
             raise SolverError(
                 Diagnostic(
                     "SPL506",
@@ -105,12 +104,7 @@ class ConicProgram:
                     help=("add a regularizer that grows in every direction, or relax the constraints",),
                 )
             )
-        shapes = self.bound.layout.shapes  # a variable in no term has no value
-        values = {
-            name: np.zeros(shapes[name]) if expression.value is None else expression.value
-            for name, expression in variables.items()
-        }
-        return self.bound.layout.pack(values)
+        return np.where(np.isnan(x), 0.0, x)  # a variable in no term has no value
 
     def weights(self, x: Array, age: float) -> Array:
         """v* at x (n,)."""
@@ -132,17 +126,8 @@ class ConicProgram:
 
     def first(self, start: Any, seed: int) -> Array:
         """The x that a run starts from, as for the active-set method."""
-        from spdsl.solvers.alternate_search.start import parse_start
-
-        kind, share, seed = parse_start(start, seed)
-        n = self.bound.n_samples
-        weights = np.ones(n)
-        if kind == "zero":
-            return np.zeros(self.bound.layout.size)
-        if kind == "subset":
-            weights = np.zeros(n)
-            weights[np.random.default_rng(seed).permutation(n)[: max(1, round(share * n))]] = 1.0
-        return self.solve(weights)
+        weights = first_weights(self.bound.n_samples, start, seed)
+        return np.zeros(self.bound.layout.size) if weights is None else self.solve(weights)
 
 
 @dataclass(frozen=True)
@@ -168,8 +153,7 @@ class ConicState:
         program = ConicProgram(bound)
         x = program.first(start, seed)
         ages = resolve_ages(bound, bound.losses(x))
-        grid = np.array([ages.lower]) if ages.is_fixed else np.linspace(ages.lower, ages.upper, count)
-        return cls(program, ages, grid, x)
+        return cls(program, ages, ages.grid(count), x)
 
     def advance(self, tolerance: float, max_rounds: int) -> ConicState:
         """One round, or the end of an age."""

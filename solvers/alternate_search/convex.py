@@ -8,13 +8,11 @@ ends the work: it holds what lies at a kink to their accuracy and goes on from t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
-from spdsl.solution.upstairs import upstairs
 from spdsl.solvers.active_set.minimize import Minimum, minimize
 from spdsl.solvers.active_set.system import System
 from spdsl.solvers.active_set.walls import nearest_feasible
@@ -114,17 +112,13 @@ def convex_minimum(bound: BoundProblem, system: System, weights: Array | None, x
 
 def _interior_point(bound: BoundProblem, weights: Array | None) -> Array | None:
     """cvxpy's optimum, in the flat vector's order; None where it has none."""
-    refusal = upstairs("spdsl.reference.atoms", "TranslationError")
+    from spdsl.reference import TranslationError, optimum
+
     try:
-        problem, variables = upstairs("spdsl.reference", "to_cvxpy")(bound, weights)
-    except refusal:
+        _, found = optimum(bound, weights)
+    except TranslationError:
         return None
-    outcome: Any = upstairs("spdsl.reference.solve", "solve_tightly")(problem)
-    if not outcome.found:
-        return None
-    values = {name: np.asarray(expression.value, float) for name, expression in variables.items()}
-    found = bound.layout.pack(values)
-    return found if np.isfinite(found).all() else None
+    return found if found is not None and np.isfinite(found).all() else None
 
 
 def _snapped(system: System, x: Array, tolerance: float) -> Array:

@@ -16,8 +16,9 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.system import System
 from spdsl.solvers.active_set.weighting import FixedWeights
 from spdsl.solvers.alternate_search.convex import convex_minimum, feasible
+from spdsl.solvers.protocol import option
 
-__all__ = ["check_start", "first_fit", "first_weights", "parse_start", "weighted_fit"]
+__all__ = ["check_start", "first_fit", "first_weights", "parse_start", "start_option", "weighted_fit"]
 
 _SUBSET = re.compile(r"subset\(\s*([0-9.eE+-]+)\s*(?:,\s*(?:seed\s*=\s*)?(\d+)\s*)?\)\s*")
 
@@ -29,6 +30,11 @@ def check_start(value: Any) -> str | None:
     except ValueError as error:
         return str(error)
     return None
+
+
+def start_option(help: str) -> Any:
+    """The option `start` of a back end; `help` says what starts there."""
+    return option("full", f"{help}, or subset(share, seed = k)", check=check_start)
 
 
 def parse_start(value: Any, seed: int) -> tuple[str, float, int]:

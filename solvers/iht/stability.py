@@ -8,7 +8,6 @@ Meinshausen and Buehlmann (2010), with the error bound of their Theorem 1.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from spdsl.solution import Solution
 from spdsl.solution.frame import entry_names
 from spdsl.solvers.driver import run
 from spdsl.solvers.protocol import BackEnd
+from spdsl.solvers.samples import on_samples
 
 __all__ = ["Stability", "stability"]
 
@@ -138,18 +138,6 @@ def _one(
     if not isinstance(answer, Solution):
         raise _refusal("it repeats models with one solution, and this one has a path: write `age lambda = ...`")
     return np.asarray(answer[name]) != 0.0, answer.status.ok
-
-
-def on_samples(bound: BoundProblem, rows: Sequence[int] | NDArray[np.int64]) -> BoundProblem:
-    """The problem on some of its samples: every datum whose rows (or columns) are samples is cut to them."""
-    loss = bound.problem.loss
-    assert loss is not None
-    data = dict(bound.data)
-    for item in bound.problem.data:
-        for axis, dim in enumerate(item.dims):
-            if dim == loss.rows:
-                data[item.name] = data[item.name][rows] if axis == 0 else data[item.name][:, rows]
-    return replace(bound, data=data, sizes={**bound.sizes, loss.rows: len(rows)})
 
 
 def _samples(bound: BoundProblem) -> int:

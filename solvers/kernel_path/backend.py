@@ -18,8 +18,8 @@ from spdsl.diagnostics import SpdslWarning
 from spdsl.problem import BoundProblem, Problem
 from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
-from spdsl.solvers.ages import Ages, in_share, resolve_ages
-from spdsl.solvers.alternate_search.start import check_start, first_weights
+from spdsl.solvers.ages import Ages, age_refusals, in_share, resolve_ages
+from spdsl.solvers.alternate_search.start import first_weights, start_option
 from spdsl.solvers.kernel_path.fit import Fitted, fit, zero
 from spdsl.solvers.kernel_path.model import DualModel, refusals
 from spdsl.solvers.kernel_path.search import search, state_of
@@ -36,11 +36,7 @@ _ROOM = 2e8  # bytes of nodes, beyond which turning points are kept without thei
 class KernelPathOptions(CommonOptions):
     """Options of `kernel_path`."""
 
-    start: Any = option(
-        "full",
-        "where alternate search starts at the lowest age: full (the fit of all samples), zero, or subset(share, seed = k)",
-        check=check_start,
-    )
+    start: Any = start_option("where alternate search starts at the lowest age: full (the fit of all samples), zero")
     max_nodes: int = option(
         1_000_000,
         "events and strides after which the path ends early",
@@ -85,14 +81,7 @@ class KernelPath(BackEnd[KernelPathState]):
 
     def refuses(self, problem: Problem) -> list[str]:
         """It needs one rkhs variable, a piecewise affine loss with kinks, and ages."""
-        reasons = refusals(problem)
-        if problem.self_paced is None:
-            reasons.append("the model has no self_paced term, so there is no age to follow")
-        elif problem.age is None:
-            reasons.append("the model has no age statement")
-        elif problem.self_paced.kernel is None:
-            reasons.append("no sample weights were derived from the self-paced term")
-        return reasons
+        return [*refusals(problem), *age_refusals(problem, "there is no age to follow")]
 
     def refuses_data(self, problem: BoundProblem, options: CommonOptions) -> list[str]:
         """The norm's coefficient must be positive, and every sample must depend on f."""
@@ -194,9 +183,8 @@ class KernelPath(BackEnd[KernelPathState]):
 
     def progress(self, state: KernelPathState) -> tuple[float, str]:
         """The share of the ages followed."""
-        ages, age = state.ages, state.tracker.state.age
-        share = (age - ages.lower) / (ages.upper - ages.lower) if ages.upper > ages.lower else 1.0
-        return min(max(share, 0.0), 1.0), f"age {age:.4g}, {len(state.events)} events"
+        age = state.tracker.state.age
+        return state.ages.share(age), f"age {age:.4g}, {len(state.events)} events"
 
     def finish(
         self, problem: BoundProblem, options: KernelPathOptions, state: KernelPathState, status: Status

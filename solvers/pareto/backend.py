@@ -18,9 +18,9 @@ from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
 from spdsl.solvers.active_set.system import System
-from spdsl.solvers.ages import Ages, in_share, resolve_ages
+from spdsl.solvers.ages import Ages, age_refusals, in_share, resolve_ages
 from spdsl.solvers.alternate_search.backend import at_rest
-from spdsl.solvers.alternate_search.start import check_start, first_fit
+from spdsl.solvers.alternate_search.start import first_fit, start_option
 from spdsl.solvers.pareto.evolution import Evolution
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
 from spdsl.solvers.threads import small_systems
@@ -32,11 +32,7 @@ __all__ = ["Mospl", "MosplOptions", "MosplState"]
 class MosplOptions(CommonOptions):
     """Options of `mospl`."""
 
-    start: Any = option(
-        "full",
-        "the fit that resolves quantiles and joins the first generation: full, zero, or subset(share, seed = k)",
-        check=check_start,
-    )
+    start: Any = start_option("the fit that resolves quantiles and joins the first generation: full, zero")
     population: int = option(
         50,
         "members of a generation",
@@ -71,16 +67,10 @@ class Mospl(BackEnd[MosplState]):
 
     def refuses(self, problem: Problem) -> list[str]:
         """It needs a self-paced model over an interval of ages, and parts that make a `System`."""
-        reasons = refusals(problem)
-        if problem.self_paced is None:
-            reasons.append("the model has no self_paced term, so there is no second objective")
-        elif problem.age is None:
-            reasons.append("the model has no age statement")
-        elif problem.age.upper is None:
-            reasons.append("it looks for a front over an interval of ages, and the model's age is one number")
-        elif problem.self_paced.kernel is None:
-            reasons.append("no sample weights were derived from the self-paced term")
-        return reasons
+        paced = age_refusals(problem, "there is no second objective")
+        if problem.self_paced is not None and problem.age is not None and problem.age.upper is None:
+            paced = ["it looks for a front over an interval of ages, and the model's age is one number"]
+        return [*refusals(problem), *paced]
 
     def refuses_data(self, problem: BoundProblem, options: CommonOptions) -> list[str]:
         """Coefficients must not be negative."""

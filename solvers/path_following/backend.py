@@ -19,9 +19,9 @@ from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
 from spdsl.solvers.active_set.system import System
-from spdsl.solvers.ages import Ages, in_share, resolve_ages
+from spdsl.solvers.ages import Ages, age_refusals, in_share, resolve_ages
 from spdsl.solvers.alternate_search.search import search
-from spdsl.solvers.alternate_search.start import check_start, first_fit
+from spdsl.solvers.alternate_search.start import first_fit, start_option
 from spdsl.solvers.path_following.between import with_all_events
 from spdsl.solvers.path_following.branch import AgeBranch
 from spdsl.solvers.path_following.record import Record, Recorder, critical_points, nodes_of_path
@@ -38,11 +38,7 @@ _STEP_SECONDS = 0.1  # work between two looks at the clock
 class PathOptions(CommonOptions):
     """Options of `path_following`."""
 
-    start: Any = option(
-        "full",
-        "where alternate search starts at the lowest age: full (the fit of all samples), zero, or subset(share, seed = k)",
-        check=check_start,
-    )
+    start: Any = start_option("where alternate search starts at the lowest age: full (the fit of all samples), zero")
     max_nodes: int = option(
         1_000_000,
         "nodes after which the path ends early",
@@ -79,14 +75,7 @@ class PathFollowing(BackEnd[PathState]):
 
     def refuses(self, problem: Problem) -> list[str]:
         """It needs a self-paced model with ages, and parts that make a `System`."""
-        reasons = refusals(problem)
-        if problem.self_paced is None:
-            reasons.append("the model has no self_paced term, so there is no age to follow")
-        elif problem.age is None:
-            reasons.append("the model has no age statement")
-        elif problem.self_paced.kernel is None:
-            reasons.append("no sample weights were derived from the self-paced term")
-        return reasons
+        return [*refusals(problem), *age_refusals(problem, "there is no age to follow")]
 
     def refuses_data(self, problem: BoundProblem, options: CommonOptions) -> list[str]:
         """Coefficients must not be negative."""
@@ -145,10 +134,8 @@ class PathFollowing(BackEnd[PathState]):
 
     def progress(self, state: PathState) -> tuple[float, str]:
         """The share of the ages followed."""
-        ages = state.ages
-        share = (state.last.age - ages.lower) / (ages.upper - ages.lower) if ages.upper > ages.lower else 1.0
         count = sum(len(chunk) for chunk in state.chunks)
-        return min(max(share, 0.0), 1.0), f"age {state.last.age:.4g}, {count} nodes"
+        return state.ages.share(state.last.age), f"age {state.last.age:.4g}, {count} nodes"
 
     def finish(self, problem: BoundProblem, options: PathOptions, state: PathState, status: Status) -> Solution | Path:
         """The path, or at a fixed age the solution."""

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from spdsl.reference.atoms import TranslationError
     from spdsl.reference.certificate import Certificate, CertificateRow
     from spdsl.reference.checking import certify
-    from spdsl.reference.program import to_cvxpy
+    from spdsl.reference.program import optimum, to_cvxpy
     from spdsl.reference.stationarity import kkt_residual
 
-__all__ = ["Certificate", "CertificateRow", "TranslationError", "certify", "kkt_residual", "to_cvxpy"]
+__all__ = ["Certificate", "CertificateRow", "TranslationError", "certify", "kkt_residual", "optimum", "to_cvxpy"]
 
 _HOMES = {
     "Certificate": "certificate",
@@ -22,6 +22,7 @@ _HOMES = {
     "TranslationError": "atoms",
     "certify": "checking",
     "kkt_residual": "stationarity",
+    "optimum": "program",
     "to_cvxpy": "program",
 }
 

@@ -17,10 +17,10 @@ from spdsl.reference.atoms import TranslationError
 from spdsl.reference.certificate import Certificate, CertificateRow
 from spdsl.reference.feasibility import infeasibility
 from spdsl.reference.objective import recomputed_losses, recomputed_regularization
-from spdsl.reference.program import to_cvxpy
+from spdsl.reference.program import optimum
 from spdsl.reference.sample_weights import UnreadableFormulaError, least_weighted_loss, penalty
 from spdsl.reference.scalar import FLOOR, UnknownAtomError
-from spdsl.reference.solve import Outcome, solve_tightly
+from spdsl.reference.solve import Outcome
 from spdsl.reference.stationarity import kkt_residual
 from spdsl.reference.support import support_complaints, support_counts, support_mask
 from spdsl.solution import Path, Solution, Status
@@ -244,22 +244,16 @@ class _Work:
                 support = mask if support is None else support & mask
                 self.notes.append("cvxpy solves the problem on the support that was found, not over all supports")
         try:
-            problem, variables = to_cvxpy(self.bound, weights, support)
+            outcome, optimal = optimum(self.bound, weights, support, self.solver)
         except TranslationError as error:
             self.notes.append(f"cvxpy wasn't asked: {error.sentence}; the KKT residual decides")
             return None, "not asked", None
-        outcome = solve_tightly(problem, self.solver)
-        if not outcome.found:
+        if optimal is None:
             self.notes.append(f"CVX gave no optimum: {outcome.status}; the KKT residual decides")
             return None, outcome.status, None
-        values = {name: np.asarray(expression.value, float) for name, expression in variables.items()}
-        if not all(np.isfinite(value).all() for value in values.values()):
-            return (
-                outcome,
-                outcome.status,
-                None,
-            )  # with no sample in and no regularizer, nothing says where the optimum is
-        return outcome, outcome.status, self.distance(x, self.bound.layout.pack(values))
+        if not np.isfinite(optimal).all():  # with no sample in and no regularizer, nothing says where the optimum is
+            return outcome, outcome.status, None
+        return outcome, outcome.status, self.distance(x, optimal)
 
     def too_large(self) -> str:
         """What makes the problem too large for cvxpy; empty when nothing does."""

@@ -1,4 +1,4 @@
-"""`to_cvxpy`: the w-problem at fixed sample weights as a cvxpy problem, every part translated, none approximated.
+"""`to_cvxpy`, `optimum`: the w-problem at fixed sample weights by cvxpy, every part translated, none approximated.
 
 In: a `BoundProblem`, sample weights v. Out: a `cvxpy.Problem` and an expression for each variable. An rkhs variable is
 solved for in an orthonormal basis of its span (K = B B'), which keeps nearly singular kernel matrices harmless.
@@ -31,10 +31,34 @@ from spdsl.problem import (
 from spdsl.problem.functions import Array
 from spdsl.reference.affine import term_matrix, term_scale
 from spdsl.reference.atoms import TranslationError, translate
+from spdsl.reference.solve import Outcome, solve_tightly
 
-__all__ = ["to_cvxpy"]
+__all__ = ["optimum", "to_cvxpy"]
 
 RANK = 1e-13  # eigenvalues of a kernel matrix below this share of the largest span nothing
+
+
+def optimum(
+    bound: BoundProblem, weights: Array | None = None, support: Any = None, solver: str | None = None
+) -> tuple[Outcome, Array | None]:
+    """cvxpy's optimum of the w-problem; arguments as of `to_cvxpy`, and the solver to use (see `solve_tightly`).
+
+    Returns
+    -------
+    outcome : Outcome
+    x : array (p,) or None
+        In the flat vector's order; NaN where nothing says what a variable is, None when there is no optimum.
+
+    Raises
+    ------
+    TranslationError
+        As `to_cvxpy`.
+    """
+    problem, variables = to_cvxpy(bound, weights, support)
+    outcome = solve_tightly(problem, solver)
+    if not outcome.found:
+        return outcome, None
+    return outcome, bound.layout.pack({name: expression.value for name, expression in variables.items()})
 
 
 def to_cvxpy(bound: BoundProblem, weights: Array | None = None, support: Any = None) -> tuple[Any, dict[str, Any]]:

@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 import spdsl.reference.checking as checking
+import spdsl.reference.program as program
 from reference.fits import bound, classification, cvx_point, linear, regression, solution
 from spdsl.data import grid
 from spdsl.reference import Certificate, certify
@@ -179,18 +180,18 @@ def test_groups_and_budgets_are_counted():
 def test_a_better_cvx_optimum_is_a_failure_and_an_inaccurate_one_a_note(lasso, monkeypatch):
     value = lasso.objective
     accurate = Outcome("optimal", "TEST", value * 0.99, True)
-    monkeypatch.setattr(checking, "solve_tightly", lambda problem, solver: _with_values(problem, accurate))
+    monkeypatch.setattr(program, "solve_tightly", lambda problem, solver: _with_values(problem, accurate))
     assert any("lies lower" in failure for failure in certify(lasso).failures)
     vague = Outcome("optimal_inaccurate", "TEST", value * 0.99, False)
-    monkeypatch.setattr(checking, "solve_tightly", lambda problem, solver: _with_values(problem, vague))
+    monkeypatch.setattr(program, "solve_tightly", lambda problem, solver: _with_values(problem, vague))
     certificate = certify(lasso)
     assert certificate
     assert any("CVX stopped at `optimal_inaccurate`" in note for note in certificate.notes)
     above = Outcome("optimal", "TEST", value * 1.01, True)
-    monkeypatch.setattr(checking, "solve_tightly", lambda problem, solver: _with_values(problem, above))
+    monkeypatch.setattr(program, "solve_tightly", lambda problem, solver: _with_values(problem, above))
     assert any("another problem" in failure for failure in certify(lasso).failures)
     nothing = Outcome("infeasible", "TEST", np.inf, False)
-    monkeypatch.setattr(checking, "solve_tightly", lambda problem, solver: nothing)
+    monkeypatch.setattr(program, "solve_tightly", lambda problem, solver: nothing)
     assert any("CVX gave no optimum" in note for note in certify(lasso).notes)
 
 

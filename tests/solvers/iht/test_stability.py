@@ -12,7 +12,8 @@ from click.testing import CliRunner
 import spdsl
 from spdsl.cli.app import app
 from spdsl.diagnostics import UsageError
-from spdsl.solvers.iht.stability import Stability, on_samples
+from spdsl.solvers.iht.stability import Stability
+from spdsl.solvers.samples import on_samples
 from tests.solvers.iht.test_backend import text
 from tests.solvers.iht.test_engine import planted
 

@@ -156,15 +156,21 @@ def vw_run(path: str, d: int, passes: int, rho: float, extra: str) -> tuple[floa
 # --- the measures ---------------------------------------------------------------------------------------------------
 
 
-def time_to_gaps(run: Iterator[tuple[float, Any]], gap: Callable[[Any], float]) -> dict[float, float]:
-    """CPU seconds at which each gap was first seen, inf for never."""
+def time_to_gaps(
+    run: Iterator[tuple[float, Any]], gap: Callable[[Any], float], beaten: dict[float, float] | None = None
+) -> dict[float, float]:
+    """CPU seconds at which each gap was first seen, inf for never.
+
+    A run that has spent more than the seconds of `beaten` for each gap that it hasn't reached is given up.
+    """
     found = dict.fromkeys(GAPS, np.inf)
+    limits = beaten or dict.fromkeys(GAPS, np.inf)
     for spent, w in run:
         now = gap(w)
         for level in GAPS:
             if now <= level:
                 found[level] = min(found[level], spent)
-        if np.isfinite(found[GAPS[-1]]):
+        if all(np.isfinite(found[level]) or spent > limits[level] for level in GAPS):
             break
     return found
 
@@ -181,7 +187,10 @@ def tuned(
     repeats: int,
 ) -> dict[float, tuple[float, str]]:
     """The best of some settings; the winners run again, and the least time counts."""
-    tried = [time_to_gaps(run(given), gap) for given in settings]
+    tried: list[dict[float, float]] = []
+    for given in settings:
+        beaten = {level: min((2.0 * other[level] for other in tried), default=np.inf) for level in GAPS}
+        tried.append(time_to_gaps(run(given), gap, beaten))
     found = {}
     for level in GAPS:
         winner = min(range(len(settings)), key=lambda k: tried[k][level])
@@ -273,7 +282,8 @@ def _vw(folder: str, X: Any, y: Any, rho: float, gap: Callable[[Any], float], mo
     grid: dict[str, dict[float, float]] = {}
     for extra in ("", "--sgd -l 0.03", "--sgd -l 0.1", "--sgd -l 0.3", "--sgd -l 1", "--sgd -l 3", "--sgd -l 10"):
         runs = (vw_run(path, d, passes, rho, extra) for passes in (1, 2, 4, 8, 16, 32, 64) if passes <= most)
-        grid[extra or "default"] = time_to_gaps(runs, gap)
+        beaten = {level: min((2.0 * other[level] for other in grid.values()), default=np.inf) for level in GAPS}
+        grid[extra or "default"] = time_to_gaps(runs, gap, beaten)
     return speed, best_of(grid)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from spdsl.problem.functions import Array
 from spdsl.solvers.dual_averaging.design import Design
+from spdsl.solvers.dual_averaging.records import copied, empty_records
 from spdsl.solvers.dual_averaging.tables import Block, block_length, make_block
 
 __all__ = ["Engine", "Setup"]
@@ -99,7 +100,7 @@ class Engine:
         self.step = 0  # steps made
         d = design.shape[1]
         self.length = setup.block or block_length(d)
-        self.state = np.zeros((d, 4))
+        self.state = empty_records(d)
         diagonal = setup.family in (2, 3)
         self.curvature = np.zeros(d if diagonal else 1)
         low, high = setup.intercept_box
@@ -274,11 +275,11 @@ class Engine:
         ValueError
             When it was taken with another number of features.
         """
-        state = np.array(snapshot["state"], float)
+        state = np.asarray(snapshot["state"], float)
         if state.shape != self.state.shape:
             raise ValueError(f"the snapshot holds {state.shape[0]} features, this run {self.state.shape[0]}")
         self.step, self._start = int(snapshot["step"]), int(snapshot["start"])
-        self.state = state
+        self.state = copied(state)
         self.curvature = np.array(snapshot["curvature"], float)
         self.intercept = np.array(snapshot["intercept"], float)
         self.averages = np.array(snapshot["averages"], float)

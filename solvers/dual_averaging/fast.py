@@ -67,9 +67,13 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
             prefetch(indptr, following)
             prefetch(row_scale, following * row_scale_step)
             following = at(rows, t + 4)
-            for q in range(at(indptr, following), at(indptr, following + 1), 16):
+            last = at(indptr, following + 1) - 1
+            for q in range(at(indptr, following), last, 64 // data.itemsize):
                 prefetch(data, q)
+            for q in range(at(indptr, following), last, 64 // indices.itemsize):
                 prefetch(indices, q)
+            prefetch(data, last)
+            prefetch(indices, last)
             if far:  # and then the records that they touch
                 following = at(rows, t + 2)
                 for q in range(at(indptr, following), at(indptr, following + 1)):
@@ -153,9 +157,13 @@ def _run_averaged(  # type: ignore[no-untyped-def]
             prefetch(indptr, following)
             prefetch(row_scale, following * row_scale_step)
             following = at(rows, t + 4)
-            for q in range(at(indptr, following), at(indptr, following + 1), 16):
+            last = at(indptr, following + 1) - 1
+            for q in range(at(indptr, following), last, 64 // data.itemsize):
                 prefetch(data, q)
+            for q in range(at(indptr, following), last, 64 // indices.itemsize):
                 prefetch(indices, q)
+            prefetch(data, last)
+            prefetch(indices, last)
             if far:
                 following = at(rows, t + 2)
                 for q in range(at(indptr, following), at(indptr, following + 1)):

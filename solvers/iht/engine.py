@@ -7,8 +7,9 @@ after Johnson and Zhang (2013) and Li et al. (2016). Which support set is used, 
 method a graph method.
 
 What is added here: steps in units of the inverse smoothness on the current support, projections warm from the last
-support with a cold one now and then, and a stop at fixed points: when a support has stayed the same, the optimum on
-it is computed, and if a projected gradient step from there keeps the support, nothing is left to gain.
+support with a cold one now and then, every few epochs a pursuit of the optimum on the support, and a stop at fixed
+points: when a support has stayed the same, the optimum on it is computed, and if a projected gradient step from there
+keeps the support, nothing is left to gain.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spdsl.solvers.iht.objective import Objective
-from spdsl.solvers.iht.restricted import restricted_optimum
+from spdsl.solvers.iht.restricted import closer_point, restricted_optimum
 from spdsl.solvers.iht.state import Iterate, Settings, begin, best_point
 from spdsl.solvers.iht.support_sets import SupportSet
 
@@ -32,6 +33,8 @@ BLOCKWISE = ("sto_iht", "svrg_iht")
 NIHT_C = 0.01
 NIHT_KAPPA = 2.0 / (1.0 - NIHT_C)
 PERFECT = 1e-20  # of the objective at 0: the fit can't be told from a perfect one
+NEARLY = 1e-8  # of the objective at 0: worth an exact optimum on the support
+PURSUIT_STEPS = 40  # conjugate gradients in a pursuit
 ENOUGH = 1e-3  # share by which the objective must fall to count as progress
 COOLING = 0.8  # of the step, when progress ends or an iterate is worse than nothing
 STALLS = 4  # ends of progress after which a run is over
@@ -71,7 +74,9 @@ def epoch(objective: Objective, supports: SupportSet, settings: Settings, at: It
     after = replace(after, objective=value, unchanged=at.unchanged + 1 if same else 0)
     if settings.residual > 0.0 and value <= settings.residual:
         return replace(after, fixed=True)
-    if settings.fixed_point and after.unchanged >= settings.fixed_point:
+    if settings.pursuit and settings.method in BLOCKWISE and after.epochs % settings.pursuit == 0:
+        after = pursued(objective, after)
+    if settings.fixed_point and not after.fixed and after.unchanged >= settings.fixed_point:
         after = settled(objective, supports, settings, after)
     if settings.patience and not after.fixed:
         after = annealed(settings, after)
@@ -128,6 +133,17 @@ def rescued(objective: Objective, settings: Settings, at: Iterate, after: Iterat
     value, _, x, support = at.best or (objective.at_zero, 0, np.zeros_like(at.x), at.support[:0])
     back = replace(at, x=x, support=support, objective=value, unchanged=0, epochs=after.epochs, smoothness={})
     return replace(back, scale=COOLING * at.scale, best=(value, after.epochs, x, support))
+
+
+def pursued(objective: Objective, at: Iterate) -> Iterate:
+    """Near the optimum on the current support, from where block steps go on; over when the fit is perfect there."""
+    active = objective.active(at.support)
+    x = closer_point(objective, at.x, active, PURSUIT_STEPS)
+    value = objective.value(x, active)
+    if value <= NEARLY * objective.at_zero:
+        x = restricted_optimum(objective, x, active)
+        value = objective.value(x, active)
+    return replace(at, x=x, objective=value, fixed=value <= PERFECT * objective.at_zero)
 
 
 def settled(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:

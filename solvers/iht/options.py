@@ -100,6 +100,11 @@ class BlockOptions(FullOptions):
         "epochs without progress after which the best point is gone back to with 0.8 of the step; 0: never",
         check=_not_negative,
     )
+    pursuit: int = option(
+        10,
+        "every so many epochs go on from near the optimum on the current support, by conjugate gradients; 0: never",
+        check=_not_negative,
+    )
     starts: int = option(
         10,
         "begin again at 0 with other draws, at most so often in all, until the fit is perfect or two starts agree",
@@ -128,7 +133,7 @@ def settings_of(method: Method, options: IhtOptions) -> Settings:
         given |= {"step": unit * options.step, "rule": cast(Rule, rule), "head": head}
     if isinstance(options, BlockOptions):
         given |= {"batch": options.batch, "blocks": options.blocks, "starts": 1 if paper else options.starts}
-        given |= {"patience": 0 if paper else options.patience}
+        given |= {"patience": 0 if paper else options.patience, "pursuit": 0 if paper else options.pursuit}
     else:
         given |= {"patience": 0 if paper else PURSUIT_PATIENCE if method == "cosamp" else FULL_PATIENCE}
     return Settings(method, **given)

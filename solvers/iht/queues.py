@@ -1,4 +1,4 @@
-"""A binary heap of node numbers ordered by keys, and disjoint sets: the small structures that the kernels share.
+"""Binary heaps of node numbers ordered by keys, and disjoint sets: the small structures that the kernels share.
 
 In: arrays that the caller owns. Out: the same arrays, put in order in place.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spdsl.solvers.iht.compiled import compiled
 
-__all__ = ["find", "push", "sift_down", "sift_up"]
+__all__ = ["add", "drop_first", "find", "push", "settle", "sift_down", "sift_up"]
 
 
 @compiled
@@ -60,6 +60,48 @@ def push(keys, items, place, size, item):
         sift_up(keys, items, place, size)
         return size + 1
     sift_up(keys, items, place, place[item])
+    return size
+
+
+@compiled
+def add(keys, items, size, key, item):
+    """Add an item with a key of its own to a heap whose keys lie beside its items; returns the new size."""
+    at = size
+    while at > 0:
+        up = (at - 1) >> 1
+        if keys[up] <= key:
+            break
+        keys[at] = keys[up]
+        items[at] = items[up]
+        at = up
+    keys[at] = key
+    items[at] = item
+    return size + 1
+
+
+@compiled
+def settle(keys, items, size, at, key, item):
+    """Put an item at or below position `at` of such a heap, where its children are in order."""
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[at] = keys[child]
+        items[at] = items[child]
+        at = child
+    keys[at] = key
+    items[at] = item
+
+
+@compiled
+def drop_first(keys, items, size):
+    """Remove the item with the least key from such a heap; returns the new size."""
+    size -= 1
+    settle(keys, items, size, 0, keys[size], items[size])
     return size
 
 

@@ -39,6 +39,7 @@ from spdsl.solvers.iht.tree_program import (
     table_space,
     tabulate,
     walk_back,
+    worthwhile,
 )
 
 __all__ = ["Found", "Search", "solve_forest"]
@@ -94,15 +95,27 @@ def solve_forest(
         if order.size >= s:
             own = local[order]
             tolls = edge_tolls(graph.indptr, graph.neighbours, price, nodes, order, parent, mu)
-            if g == 1 or forest_space(parent, s, g) > FOREST_LIMIT:
-                curve, chosen = best_subtree(parent, own, tolls, s)
-            else:
-                curve, chosen = best_forest(parent, own, tolls, s, g)
+            if threshold > 0.0:
+                # What can't pay at this threshold is left out first; a marginal prize above it says that it was no loss.
+                kept, links = worthwhile(parent, own, tolls, threshold, s if g == 1 else 1)
+                curve, chosen = best_in_forest(links, own[kept], tolls[kept], s, g)
+                if chosen.size and curve[-1] - curve[-2] >= threshold:
+                    return Found(curve, nodes[order[kept[chosen]]])
+            curve, chosen = best_in_forest(parent, own, tolls, s, g)
             if chosen.size:
                 return Found(curve, nodes[order[chosen]])
         if threshold <= 0.0:
             return Found(np.full(s + 1, -np.inf), NOTHING)
         threshold = 0.0
+
+
+def best_in_forest(parent: Ints, prizes: Floats, tolls: Floats, s: int, g: int) -> tuple[Floats, Ints]:
+    """The best s nodes in at most g pieces, in one where the program over pieces would take too much room."""
+    if parent.size < s:
+        return np.full(s + 1, -np.inf), NOTHING
+    if g == 1 or forest_space(parent, s, g) > FOREST_LIMIT:
+        return best_subtree(parent, prizes, tolls, s)
+    return best_forest(parent, prizes, tolls, s, g)
 
 
 @compiled
@@ -146,16 +159,19 @@ def near_support(indptr, neighbours, price, prizes, support, lam, limit, hop, th
     keep = inside_of(nodes, support, ws)
     local = prizes[nodes]
     order, parent = strip_leaves(local, keep, left, right, threshold)
-    space = table_space(parent, s)
-    if space > room:
-        return np.full(s + 1, -np.inf), nodes[:0]
+    own = local[order]
     tolls = np.zeros(order.shape[0])
-    tables = tabulate(parent, local[order], tolls, s, space)
-    curve, root = best_by_size(tables, s)
-    if root < 0:
-        return curve, nodes[:0]
-    chosen = walk_back(tables, tolls, root, s)
-    return curve, nodes[order[chosen]]
+    kept, links = worthwhile(parent, own, tolls, threshold, s)
+    for _ in range(2):
+        space = table_space(links, s)
+        if space > room:
+            break
+        tables = tabulate(links, own[kept], tolls, s, space)
+        curve, root = best_by_size(tables, s)
+        if root >= 0 and (kept.shape[0] == order.shape[0] or curve[s] - curve[s - 1] >= threshold):
+            return curve, nodes[order[kept[walk_back(tables, tolls, root, s)]]]
+        kept, links = np.arange(order.shape[0], dtype=np.int32), parent
+    return np.full(s + 1, -np.inf), nodes[:0]
 
 
 class Search:
@@ -173,8 +189,9 @@ class Search:
     def __init__(self, graph: Graph, anchors: Ints, s: int, g: int) -> None:
         self.graph, self.anchors, self.s, self.g = graph, anchors, s, g
         self.price = graph.costs[graph.edge_of]
-        self.space: Workspace = workspace(graph.p)
+        self.space: Workspace = workspace(graph.p, graph.neighbours.size)
         self.near = min(graph.p, 4 * s + 64)
+        self.ball = min(graph.p, 2 * s + 64)  # what a warm projection looks at
         self.wide = min(graph.p, 16 * s + 512)
         self.nothing_kept = np.zeros(graph.p, dtype=np.bool_)
 
@@ -216,10 +233,10 @@ class Search:
         """One round around the last support."""
         if self.g == 1:
             rows = (self.graph.indptr, self.graph.neighbours, self.price, prizes, last, lam)
-            curve, nodes = near_support(*rows, self.near, HOP * lam, STRIP * lam, self.s, SLAB_LIMIT, self.space)
+            curve, nodes = near_support(*rows, self.ball, HOP * lam, STRIP * lam, self.s, SLAB_LIMIT, self.space)
             if nodes.size:
                 return Found(curve, nodes)
-        return self.around(prizes, last, lam, self.near, 0.0, 0, 0.0)
+        return self.around(prizes, last, lam, self.ball, 0.0, 0, 0.0)
 
     def rounds(self, prizes: Floats, found: Found, lam: float, limit: int, level: float, most: int, mu: float) -> Found:
         """Search around the support up to `most` times; without blur a round that brings nothing is the last."""

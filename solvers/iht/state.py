@@ -70,6 +70,7 @@ class Settings:
     residual: float = 0.0
     seed: int = 0
     starts: int = 1
+    pursuit: int = 10
 
 
 @dataclass(frozen=True)

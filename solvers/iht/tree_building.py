@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spdsl.solvers.iht.compiled import compiled
-from spdsl.solvers.iht.queues import find, push, sift_down
+from spdsl.solvers.iht.queues import add, drop_first, find, push, settle, sift_down
 
 __all__ = ["Workspace", "grow_cells", "link_cells", "plant_support", "sources_of", "strip_leaves", "workspace"]
 
@@ -35,10 +35,11 @@ class Workspace(NamedTuple):
     inside: NDArray[np.bool_]
     items: NDArray[np.int32]
     reached: NDArray[np.int32]
+    keys: NDArray[np.float64]
 
 
-def workspace(p: int) -> Workspace:
-    """A fresh workspace for a graph of p nodes."""
+def workspace(p: int, half_edges: int) -> Workspace:
+    """A fresh workspace for a graph of p nodes; the queue may hold every half-edge beside every node."""
 
     def whole(value: Any, kind: Any) -> Any:
         return np.full(p, value, kind)
@@ -50,8 +51,9 @@ def workspace(p: int) -> Workspace:
         whole(-1, np.int32),
         whole(-1, np.int32),
         whole(False, np.bool_),
+        np.zeros(p + half_edges, np.int32),
         whole(0, np.int32),
-        whole(0, np.int32),
+        np.zeros(p + half_edges),
     )
 
 
@@ -76,7 +78,7 @@ def plant_support(indptr, neighbours, prizes, support, level, salt, ws):
     Nodes with small prizes end as leaves, where the program can drop them. Writes `link` and `cell` of the support's
     nodes and marks them `inside`. Returns the number of pieces.
     """
-    key, place, done, link, cell, inside, items, _ = ws
+    key, place, done, link, cell, inside, items, _, _ = ws
     for i in range(support.shape[0]):
         inside[support[i]] = True
     pieces = 0
@@ -155,20 +157,19 @@ def grow_cells(indptr, neighbours, price, mu, hop, prizes, lam, sources, limit, 
     nodes : int array (k,)
         The nodes reached, nearest first. The workspace keeps their keys, links, cells and (in `place`) local numbers.
     """
-    key, place, done, link, cell, _, items, reached = ws
+    key, place, done, link, cell, _, items, reached, keys = ws
     count = 0
-    size = 0
-    for i in range(sources.shape[0]):
-        u = sources[i]
-        key[u] = 0.0
-        size = push(key, items, place, size, u)
+    size = sources.shape[0]
+    for i in range(size):
+        key[sources[i]] = 0.0
+        keys[i] = 0.0
+        items[i] = sources[i]
     while size > 0 and count < limit:
+        # Entries of the queue carry the key that they were added with; those of settled nodes are out of date.
         u = items[0]
-        size -= 1
-        if size > 0:
-            items[0] = items[size]
-            place[items[0]] = 0
-            sift_down(key, items, place, size, 0)
+        size = drop_first(keys, items, size)
+        if done[u]:
+            continue
         done[u] = True
         reached[count] = u
         count += 1
@@ -185,14 +186,14 @@ def grow_cells(indptr, neighbours, price, mu, hop, prizes, lam, sources, limit, 
                 key[v] = k
                 link[v] = u
                 cell[v] = cell[u]
-                size = push(key, items, place, size, v)
+                size = add(keys, items, size, k, v)
     # What is still waiting stays outside.
     for i in range(size):
         v = items[i]
-        key[v] = np.inf
-        place[v] = -1
-        link[v] = -1
-        cell[v] = -1
+        if not done[v]:
+            key[v] = np.inf
+            link[v] = -1
+            cell[v] = -1
     nodes = np.empty(count, np.int32)
     for i in range(count):
         nodes[i] = reached[i]
@@ -209,7 +210,7 @@ def link_cells(indptr, neighbours, price, mu, hop, prizes, lam, nodes, level, sa
     left, right : int arrays
         Its edges, by position in `nodes`. The workspace is left clean.
     """
-    key, place, done, link, cell, _, _, _ = ws
+    key, place, done, link, cell, _, _, _, _ = ws
     count = nodes.shape[0]
     left = np.empty(count, np.int32)
     right = np.empty(count, np.int32)
@@ -230,7 +231,6 @@ def link_cells(indptr, neighbours, price, mu, hop, prizes, lam, nodes, level, sa
         near = np.empty(most, np.int32)
         far = np.empty(most, np.int32)
         queue = np.empty(most, np.int32)
-        where = np.empty(most, np.int32)
         borders = 0
         for i in range(count):
             u = nodes[i]
@@ -242,17 +242,13 @@ def link_cells(indptr, neighbours, price, mu, hop, prizes, lam, nodes, level, sa
                     near[borders] = u
                     far[borders] = v
                     queue[borders] = borders
-                    where[borders] = borders
                     borders += 1
         for at in range(borders // 2 - 1, -1, -1):
-            sift_down(lengths, queue, where, borders, at)
+            settle(lengths, queue, borders, at, lengths[at], queue[at])
         leader = np.arange(cells)
         while borders > 0 and cells > 1:
             b = queue[0]
-            borders -= 1
-            if borders > 0:
-                queue[0] = queue[borders]
-                sift_down(lengths, queue, where, borders, 0)
+            borders = drop_first(lengths, queue, borders)
             x = find(leader, cell[near[b]])
             y = find(leader, cell[far[b]])
             if x != y:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spdsl.solvers.iht.compiled import compiled
 
-__all__ = ["best_subtree", "merge"]
+__all__ = ["best_subtree", "merge", "worthwhile"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -224,6 +224,62 @@ def best_by_size(tables, s):
             if slab[final[v] + k] > curve[k]:
                 curve[k] = slab[final[v] + k]
     return curve, root
+
+
+@compiled
+def worthwhile(parent, prizes, tolls, threshold, smallest):
+    """A forest without the edges that can't pay when every node costs `threshold`, and without pieces that are too small.
+
+    An edge is cut when the best subtree at one of its ends, on that end's side, is worth no more than the edge's toll:
+    a set that crosses it can drop that side. No set is lost that is best at a marginal prize of `threshold` or more.
+
+    Returns
+    -------
+    kept : int array
+        Positions that are left, piece by piece, each depth first, parents before children.
+    links : int array
+        Their parents among `kept`.
+    """
+    n = parent.shape[0]
+    down = np.empty(n)
+    for v in range(n):
+        down[v] = prizes[v] - threshold
+    for v in range(n - 1, -1, -1):
+        u = parent[v]
+        if u >= 0 and down[v] > tolls[v]:
+            down[u] += down[v] - tolls[v]
+    piece = np.empty(n, np.int32)
+    size = np.zeros(n, np.int32)
+    whole = down  # from here on: the best subtree through a node, both ways
+    for v in range(n):
+        u = parent[v]
+        cut = True
+        if u >= 0 and down[v] > tolls[v]:
+            rest = whole[u] - (down[v] - tolls[v])
+            if rest > tolls[v]:
+                whole[v] = down[v] + rest - tolls[v]
+                cut = False
+        piece[v] = v if cut else piece[u]
+        size[piece[v]] += 1
+    start = np.empty(n, np.int32)
+    total = 0
+    for v in range(n):
+        if size[v] >= smallest:
+            start[v] = total
+            total += size[v]
+        else:
+            start[v] = -1
+    kept = np.empty(total, np.int32)
+    links = np.empty(total, np.int32)
+    place = np.empty(n, np.int32)
+    for v in range(n):
+        at = start[piece[v]]
+        if at >= 0:
+            start[piece[v]] += 1
+            place[v] = at
+            kept[at] = v
+            links[at] = -1 if piece[v] == v else place[parent[v]]
+    return kept, links
 
 
 def best_subtree(parent: Ints, prizes: Floats, tolls: Floats, s: int) -> tuple[Floats, Ints]:

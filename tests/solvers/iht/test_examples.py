@@ -22,7 +22,7 @@ def script(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
 
     def load(name: str):
-        for known in ("problems", "recovery", name):
+        for known in ("problems", "recovery", "verdict", name):
             monkeypatch.delitem(sys.modules, known, raising=False)
         return importlib.import_module(name)
 
@@ -51,6 +51,32 @@ def test_intervals_are_clopper_and_pearson(script) -> None:
     for k in range(3):
         exact = binomtest(int(hits[k]), int(runs[k])).proportion_ci(0.9, "exact")
         assert (low[k], high[k]) == pytest.approx((exact.low, exact.high))
+
+
+def test_published_shares_are_read_as_what_speaks_against_us(script) -> None:
+    verdict = script("verdict")
+    low, middle, high = verdict.compare(np.array([1.0, 2, 3]), np.array([[0, 20]] * 3), np.array([0.0, 0.5, 1.0]))
+    assert (low.published(zeros=3), middle.published(), high.published()) == (3, 25, 50)
+    # 0 of 20 against 50 of 50, 25 of 50 and (higher) at most 3 of 50.
+    assert high.lower < 1e-12
+    assert middle.lower < 1e-3
+    assert low.lower == low.higher == 1.0
+    better = verdict.Comparison(1.0, 20, 20, 0.0)
+    assert better.higher < 1e-9
+    assert better.lower == 1.0
+
+
+def test_the_test_over_all_points_is_cochran_mantel_and_haenszel_s(script) -> None:
+    verdict = script("verdict")
+    points = verdict.compare(np.arange(3.0), np.array([[5, 20], [12, 20], [20, 20]]), np.array([0.2, 0.5, 0.9]))
+    counts = [(5, 20, 12), (12, 20, 25), (20, 20, 43)]
+    from scipy.stats import hypergeom
+
+    excess = sum(h - hypergeom(n + 50, h + q, n).mean() for h, n, q in counts)
+    variance = sum(hypergeom(n + 50, h + q, n).var() for h, n, q in counts)
+    assert verdict.combined(points) == pytest.approx(excess / np.sqrt(variance))
+    nothing = verdict.compare(np.array([0.0]), np.array([[20, 20]]), np.array([1.0]))
+    assert verdict.combined(nothing) == 0.0
 
 
 def test_expression_columns_are_put_in_the_network_s_order(script, tmp_path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from spdsl.solvers.iht.forest_program import best_forest
 from spdsl.solvers.iht.tree_building import strip_leaves
-from spdsl.solvers.iht.tree_program import below, best_subtree, scan, table_space, tabulate, walk_back
+from spdsl.solvers.iht.tree_program import below, best_subtree, scan, table_space, tabulate, walk_back, worthwhile
 
 
 def random_forest(rng: np.random.Generator, n: int) -> tuple[nx.Graph, np.ndarray, np.ndarray]:
@@ -74,6 +74,44 @@ def test_the_pass_that_keeps_nothing_agrees_with_the_one_that_keeps_all() -> Non
                 again = positions[walk_back(tables, tolls[positions], 0, s)]
                 assert prizes[again].sum() == pytest.approx(prizes[chosen].sum(), abs=1e-12)
                 assert len(set(again.tolist())) == s
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.4, 0.8])
+def test_cutting_what_can_not_pay_loses_no_set_that_is_best_at_that_price(threshold: float) -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(60):
+        n = int(rng.integers(1, 13))
+        G, order, parent = random_forest(rng, n)
+        prizes = rng.normal(0.3, 1.0, n)
+        toll = {tuple(sorted(edge)): float(rng.integers(0, 3)) / 4 for edge in G.edges}
+        tolls = np.array(
+            [0.0 if q < 0 else toll[tuple(sorted((int(v), int(order[q]))))] for v, q in zip(order, parent)]
+        )
+        own = prizes[order]
+        # Every marginal price from the threshold on: the best worth of a connected set, by size, whole and cut.
+        whole = [best_subtree(parent, own, tolls, s)[0][s] for s in range(1, n + 1)]
+        kept, links = worthwhile(parent, own, tolls, threshold, 1)
+        assert np.array_equal(np.sort(kept), np.arange(n))
+        cut = [best_subtree(links, own[kept], tolls[kept], s)[0][s] for s in range(1, n + 1)]
+        for price in (threshold, threshold + 0.3, threshold + 1.0):
+            sizes = np.arange(1, n + 1)
+            assert np.max(cut - price * sizes) == pytest.approx(np.max(whole - price * sizes), abs=1e-12)
+        # Edges that are left are edges of the forest, and the pass that keeps nothing may go over them.
+        for i, q in enumerate(links):
+            if q >= 0:
+                assert kept[q] == parent[kept[i]]
+                assert q < i
+        assert np.array_equal(scan(links, own[kept], tolls[kept], n)[0][1:], np.array(cut))
+
+
+def test_pieces_too_small_for_the_asked_size_are_dropped() -> None:
+    # A path of six nodes whose third edge leads nowhere good from either side's marginal price.
+    parent = np.array([-1, 0, 1, 2, 3, 4], dtype=np.int32)
+    prizes = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 1.0])
+    kept, links = worthwhile(parent, prizes, np.zeros(6), 0.5, 3)
+    assert kept.tolist() == [0, 1, 2]
+    assert links.tolist() == [-1, 0, 1]
+    assert worthwhile(parent, prizes, np.zeros(6), 0.5, 4)[0].size == 0
 
 
 def test_stripping_keeps_rich_and_kept_nodes_and_drops_hopeless_leaves() -> None:

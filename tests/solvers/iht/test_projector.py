@@ -351,7 +351,7 @@ def test_the_one_kernel_of_the_loop_gives_what_its_parts_give() -> None:
         last = project(rng.normal(size=graph.p), graph, 15).support.astype(np.int32)
         prizes = random_vector(rng, graph.p, KINDS[trial % 4]) ** 2
         lam = marginal_prize(prizes, 15)
-        parts = search.around(prizes, last, lam, search.near, 0.0, 0, 0.0)
+        parts = search.around(prizes, last, lam, search.ball, 0.0, 0, 0.0)
         whole = search.near_once(prizes, last, lam)
         assert np.array_equal(parts.support, whole.support)
         assert np.array_equal(parts.curve, whole.curve)

@@ -137,7 +137,7 @@ class Comid(BackEnd[ComidState]):
 
     def step(self, problem: BoundProblem, options: ComidOptions, state: ComidState) -> ComidState:
         if state.passes >= options.passes:
-            return self._polish(state)
+            return self._polish(state, options.tolerance)
         T = problem.n_samples
         order = state.order
         if state.position == 0:
@@ -184,7 +184,7 @@ class Comid(BackEnd[ComidState]):
             met = float("nan")  # the other penalties are not followed step by step
         return metric, met
 
-    def _polish(self, state: ComidState) -> ComidState:
+    def _polish(self, state: ComidState, tolerance: float) -> ComidState:
         """Some iterations more towards the optimum of the batch objective, the first time after its decomposition."""
         assert state.pairs is not None
         assert isinstance(state.inner, MetricState)
@@ -197,7 +197,7 @@ class Comid(BackEnd[ComidState]):
             z = state.pairs.offset + state.pairs.slope * mu - state.pairs.sign * u
             return replace(state, polisher=polisher, polished=polisher.start(M, mu, state.slopes(everyone, z)))
         iterations = int(np.clip(2e7 / state.polisher.A.size, 5, 100))
-        return replace(state, polished=state.polisher.advance(state.polished, iterations))
+        return replace(state, polished=state.polisher.advance(state.polished, iterations, tolerance))
 
     def done(self, problem: BoundProblem, options: ComidOptions, state: ComidState) -> Status | None:
         if state.failure:

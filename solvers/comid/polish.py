@@ -6,7 +6,11 @@ rest of the way where the T x d (d + 1)/2 matrix of the margins can be held.
 
 Splitting: z = A x + c for the margins, S = M in the cone, nu = mu in its bounds; x = (svec M, mu) solves a least squares
 problem in the eigenvectors of A'A, so the weights of the two constraints can follow their residuals; the others are exact
-proximal steps (Boyd, Parikh, Chu, Peleato & Eckstein 2011, section 3). Rows of A are brought to length 1.
+proximal steps (Boyd, Parikh, Chu, Peleato & Eckstein 2011, section 3). Rows of A are brought to length 1. In
+t = (z + y/sigma, S + Y/omega) the method is a fixed-point iteration, nonexpansive in the norm that sigma and omega weigh
+(Eckstein & Bertsekas 1992): every fifth step goes to a point that Anderson's method foresees (`anderson`), unless the
+residual there is larger than before. Piecewise linear losses, where the plain method turns in circles around the
+optimum, need it most.
 
 `polishing_bytes` and `LARGEST_SIDE` tell what a problem takes and what is too large.
 """
@@ -19,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spdsl.problem.functions import Array
+from spdsl.solvers.comid.anderson import Memory
 from spdsl.solvers.comid.divergences import Penalty, SquaredFrobenius
 from spdsl.solvers.comid.engine import PairSet
 
@@ -29,6 +34,7 @@ LARGEST_SIDE = 6000  # of the matrix that is decomposed once: about two minutes 
 # the weights are adjusted after 40, 56, 78, ... iterations: ever more rarely, so that the method converges
 _BALANCE_AT = frozenset(int(40 * 1.4**k) for k in range(40))
 _OVER_RELAXATION = 1.6
+_FORESEE_EVERY = 5
 
 
 def polishing_bytes(T: int, d: int) -> int:
@@ -51,6 +57,10 @@ class PolishState:
         Weights of the two constraints.
     residuals : array (4,)
         Scaled: of z's constraint, of S's, and how much the last step moved each.
+    memory : Memory
+        Of the fixed-point iteration, at these weights.
+    moved : float
+        How far the last step moved t, in the norm of the weights.
     """
 
     z: Array
@@ -61,6 +71,8 @@ class PolishState:
     omega: float
     residuals: Array
     iterations: int = 0
+    memory: Memory = Memory()
+    moved: float = np.inf
 
     @property
     def residual(self) -> float:
@@ -103,17 +115,48 @@ class Polisher:
         x = self.pack(M, mu)
         z = self.A @ x + self.c
         y = slopes * self.lengths
-        sigma = max(float(np.abs(y).max(initial=0.0)), 1e-12) / max(float(np.std(z)), 1e-6)
+        force = float(np.abs(y).max(initial=0.0)) or self._force_below(z)
+        sigma = max(force, 1e-12) / max(float(np.std(z)), 1e-6)
         omega = sigma * max(float(self.values.sum()) / self.A.shape[1], 1e-12)
         return PolishState(z, y, x, -(self.A.T @ y), sigma, omega, np.full(4, np.inf))
 
-    def advance(self, state: PolishState, iterations: int) -> PolishState:
-        """So many iterations more."""
-        for _ in range(iterations):
+    def _force_below(self, z: Array) -> float:
+        """The size of the losses' slopes where all margins are lower: for starts at which no pair has a loss."""
+        v = (z - np.abs(z).max(initial=0.0) - 1.0) * self.lengths
+        return float(np.max(np.abs(self.prox(v, np.ones_like(v)) - v) * self.lengths, initial=0.0))
+
+    def advance(self, state: PolishState, iterations: int, tolerance: float = 0.0) -> PolishState:
+        """So many iterations more, or fewer when the residual has come down to the tolerance."""
+        until = state.iterations + iterations
+        while state.iterations < until and state.residual > tolerance:
+            before = state
             state = self._iterate(state)
+            image = _point(state)
+            residual = image - _point(before)
+            moved = float(np.linalg.norm(residual))
+            state = replace(state, memory=state.memory.with_pair(image, residual), moved=moved)
             if state.iterations in _BALANCE_AT:
                 state = _balanced(state)
+            elif state.iterations % _FORESEE_EVERY == 0:
+                state = self._foreseen(state)
         return state
+
+    def _foreseen(self, s: PolishState) -> PolishState:
+        """The step after one from the point that Anderson's method foresees, if it moves no more than the last did."""
+        guess = s.memory.guess()
+        if guess is None:
+            return s
+        T = len(s.z)
+        z_hat, x_hat = guess[:T] / np.sqrt(s.sigma), guess[T:] / np.sqrt(s.omega)
+        z = self.prox(z_hat * self.lengths, s.sigma / self.lengths**2) / self.lengths
+        S = self._cone(x_hat, s.omega)
+        there = replace(s, z=z, S=S, y=s.sigma * (z_hat - z), Y=s.omega * (x_hat - S))
+        after = self._iterate(there)
+        image = _point(after)
+        moved = float(np.linalg.norm(image - guess))
+        if not moved <= s.moved:  # not a number, too
+            return replace(s, iterations=after.iterations)
+        return replace(after, memory=s.memory.with_pair(image, image - guess), moved=moved)
 
     def answer(self, state: PolishState) -> tuple[Array, float]:
         """M (d, d) in the cone and mu in its bounds."""
@@ -139,7 +182,7 @@ class Polisher:
                 s.omega * float(np.abs(S - s.S).max()) / max(pull, float(np.abs(Y).max()), 1e-300),
             ]
         )
-        return PolishState(z, y, S, Y, s.sigma, s.omega, residuals, s.iterations + 1)
+        return replace(s, z=z, y=y, S=S, Y=Y, residuals=residuals, iterations=s.iterations + 1)
 
     def _cone(self, v: Array, omega: float) -> Array:
         """The proximal step of the penalty over the cone, and mu's bounds."""
@@ -158,6 +201,13 @@ class Polisher:
         return M, float(x[-1])
 
 
+def _point(s: PolishState) -> Array:
+    """t, each part times the root of its weight: where the method is nonexpansive in the Euclidean norm."""
+    return np.concatenate(
+        [np.sqrt(s.sigma) * s.z + s.y / np.sqrt(s.sigma), np.sqrt(s.omega) * s.S + s.Y / np.sqrt(s.omega)]
+    )
+
+
 def _right_singular(A: Array) -> tuple[Array, Array]:
     """Eigenvalues (k,) of A'A and its eigenvectors (p, k), zeros left out where A (T, p) is wide."""
     if A.shape[0] >= A.shape[1]:
@@ -173,7 +223,7 @@ def _balanced(s: PolishState) -> PolishState:
     """Each constraint's weight moved so that its residual and its last move come nearer to each other."""
     sigma = s.sigma * _change(s.residuals[0], s.residuals[2])
     omega = s.omega * _change(s.residuals[1], s.residuals[3])
-    return replace(s, sigma=sigma, omega=omega)
+    return s if (sigma, omega) == (s.sigma, s.omega) else replace(s, sigma=sigma, omega=omega, memory=s.memory.cleared())
 
 
 def _change(primal: float, dual: float) -> float:

@@ -223,7 +223,9 @@ def _balanced(s: PolishState) -> PolishState:
     """Each constraint's weight moved so that its residual and its last move come nearer to each other."""
     sigma = s.sigma * _change(s.residuals[0], s.residuals[2])
     omega = s.omega * _change(s.residuals[1], s.residuals[3])
-    return s if (sigma, omega) == (s.sigma, s.omega) else replace(s, sigma=sigma, omega=omega, memory=s.memory.cleared())
+    return (
+        s if (sigma, omega) == (s.sigma, s.omega) else replace(s, sigma=sigma, omega=omega, memory=s.memory.cleared())
+    )
 
 
 def _change(primal: float, dual: float) -> float:

@@ -62,6 +62,7 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
     for t in range(steps):
         i = first + t
         row = at(rows, t)
+        ahead, end = 0, 0
         if width == 0 and t + 8 < steps:  # rows are drawn at random: have them at hand in time
             following = at(rows, t + 8)
             prefetch(indptr, following)
@@ -74,10 +75,9 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
                 prefetch(indices, q)
             prefetch(data, last)
             prefetch(indices, last)
-            if far:  # and then the records that they touch
+            if far:  # and then the records that they touch, one at each look below
                 following = at(rows, t + 2)
-                for q in range(at(indptr, following), at(indptr, following + 1)):
-                    prefetch(state, 4 * np.int64(at(indices, q)))
+                ahead, end = at(indptr, following), at(indptr, following + 1)
         if width > 0:  # dense rows share one array of column numbers
             begin, shift, count = 0, row * width, width
         else:
@@ -96,6 +96,12 @@ def _run_interpolated(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
             put(buffer, q, total)
             dot += at(data, shift + q) * total
+            if ahead < end:
+                prefetch(state, 4 * np.int64(at(indices, ahead)))
+                ahead += 1
+        while ahead < end:
+            prefetch(state, 4 * np.int64(at(indices, ahead)))
+            ahead += 1
         unit, unit_intercept = at(row_scale, row * row_scale_step), at(row_scale, row * row_scale_step + 1)
         z = unit * dot / at(sums, i) + at(offset, row * offset_step)
         if with_intercept:
@@ -152,6 +158,7 @@ def _run_averaged(  # type: ignore[no-untyped-def]
     for t in range(steps):
         i = first + t
         row = at(rows, t)
+        ahead, end = 0, 0
         if width == 0 and t + 8 < steps:
             following = at(rows, t + 8)
             prefetch(indptr, following)
@@ -166,8 +173,7 @@ def _run_averaged(  # type: ignore[no-untyped-def]
             prefetch(indices, last)
             if far:
                 following = at(rows, t + 2)
-                for q in range(at(indptr, following), at(indptr, following + 1)):
-                    prefetch(state, 4 * np.int64(at(indices, q)))
+                ahead, end = at(indptr, following), at(indptr, following + 1)
         if width > 0:
             begin, shift, count = 0, row * width, width
         else:
@@ -183,6 +189,12 @@ def _run_averaged(  # type: ignore[no-untyped-def]
                 z_j = min(max(z_j, at(low_all, j * box_step)), at(high_all, j * box_step))
             put(buffer, q, z_j)
             dot += at(data, shift + q) * z_j
+            if ahead < end:
+                prefetch(state, 4 * np.int64(at(indices, ahead)))
+                ahead += 1
+        while ahead < end:
+            prefetch(state, 4 * np.int64(at(indices, ahead)))
+            ahead += 1
         unit, unit_intercept = at(row_scale, row * row_scale_step), at(row_scale, row * row_scale_step + 1)
         z = unit * dot + at(offset, row * offset_step)
         if with_intercept:

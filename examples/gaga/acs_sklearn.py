@@ -17,7 +17,9 @@ _IDLE = 20  # rounds without a tenth of progress, after which an age is given up
 
 
 def weights(loss, age, self_paced):
-    """v* of the linear and the mixture SP-regularizer (gamma = 0.5)."""
+    """v* of the hard, the linear and the mixture SP-regularizer (gamma = 0.5)."""
+    if self_paced == "hard":
+        return (loss < age).astype(float)
     if self_paced == "linear":
         return np.maximum(1.0 - loss / age, 0.0)
     with np.errstate(divide="ignore"):

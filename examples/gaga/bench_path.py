@@ -82,7 +82,7 @@ def bound_model(loss, self_paced, X, y, alpha):
         intercept="  b : scalar" if loss == "hinge" else "",
         loss=formula,
         regularizer=regularizer,
-        self_paced=SELF_PACED[self_paced],
+        self_paced=SELF_PACED.get(self_paced, self_paced),
     )
     return suited(bind(spdsl.parse(text).problem, arrays={"X": X, "y": y}, parameters={"alpha": alpha}))
 

@@ -25,6 +25,7 @@ from spdsl.solvers.alternate_search.start import first_fit, start_option
 from spdsl.solvers.path_following.between import with_all_events
 from spdsl.solvers.path_following.branch import AgeBranch
 from spdsl.solvers.path_following.record import Record, Recorder, critical_points, nodes_of_path
+from spdsl.solvers.path_following.steps import Step, StepBranch, StepTracker, has_steps
 from spdsl.solvers.path_following.tracker import BrokenPathError, Node, Tracker
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
 from spdsl.solvers.threads import small_systems
@@ -51,10 +52,10 @@ class PathState:
     """A path so far: its last node, chunks of records, and why it can't go on, if it can't."""
 
     system: System
-    tracker: Tracker
+    tracker: Tracker | StepTracker
     ages: Ages
     recorder: Recorder
-    last: Node
+    last: Node | Step
     chunks: tuple[tuple[Record, ...], ...]
     rounds: int
     broken: str = ""
@@ -89,8 +90,8 @@ class PathFollowing(BackEnd[PathState]):
             losses = system.losses(x)
             ages = resolve_ages(problem, losses)
             found = search(system, ages.lower, x)
-            tracker = Tracker(system)
-            node = tracker.start(found.minimum, 0.05 * (ages.upper - ages.lower))
+            tracker = StepTracker(system) if has_steps(system) else Tracker(system)
+            node: Node | Step = tracker.start(found.minimum, 0.05 * (ages.upper - ages.lower))
         if ages.message:
             warnings.warn(ages.message, SpdslWarning, stacklevel=2)
         recorder = Recorder(problem, system)
@@ -108,7 +109,7 @@ class PathFollowing(BackEnd[PathState]):
         with small_systems(state.system.p):
             while node.age < state.ages.upper and time.monotonic() - began < _STEP_SECONDS:
                 try:
-                    node = state.tracker.advance(node, state.ages.upper)
+                    node = _advanced(state.tracker, node, state.ages.upper)
                 except BrokenPathError as error:
                     broken = f"at the age {node.age:.8g} the path can't go on: {error}"
                     break
@@ -164,7 +165,9 @@ class PathFollowing(BackEnd[PathState]):
             kkt_residuals=residuals,
             status=status,
             backend=self.name,
-            branch=AgeBranch(problem, ages, points, lambda: _all_critical_points(problem, system, records), system),
+            branch=_branch(system)(
+                problem, ages, points, lambda: _all_critical_points(problem, system, records), system
+            ),
             message=message,
             history=_history(problem, system, ages, points),
             statistics=statistics,
@@ -172,7 +175,20 @@ class PathFollowing(BackEnd[PathState]):
 
     def resume(self, problem: BoundProblem, path: Path) -> AgeBranch:
         """The branch of a loaded path; its critical points are stored with it."""
-        return AgeBranch(problem, path.ages, path.nodes)
+        system = build(problem)
+        return _branch(system)(problem, path.ages, path.nodes, system=system)
+
+
+def _branch(system: System) -> type[AgeBranch]:
+    return StepBranch if has_steps(system) else AgeBranch
+
+
+def _advanced(tracker: Tracker | StepTracker, node: Node | Step, upper: float) -> Node | Step:
+    if isinstance(tracker, StepTracker):
+        assert isinstance(node, Step)
+        return tracker.advance(node, upper)
+    assert isinstance(node, Node)
+    return tracker.advance(node, upper)
 
 
 def _all_critical_points(problem: BoundProblem, system: System, records: list[Record]) -> tuple[CriticalPoint, ...]:
@@ -196,7 +212,9 @@ def _history(problem: BoundProblem, system: System, ages: Array, points: Array) 
 
 
 def _statistics(state: PathState, records: list[Record]) -> dict[str, float]:
-    return {
+    tracker = state.tracker
+    steps = {} if isinstance(tracker, Tracker) else {"pushes": tracker.pushes, "solved_anew": tracker.anew}
+    return steps | {
         "nodes": len(records),
         "leaps": sum(record.leapt for record in records),
         "turning_points": sum(record.kind == "turning" for record in records),

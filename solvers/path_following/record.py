@@ -6,6 +6,7 @@ In: the tracker's nodes as they come. Out: records, and from them the nodes of a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -13,11 +14,50 @@ from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint
 from spdsl.solvers.active_set.minimize import residual
-from spdsl.solvers.active_set.system import Labels, System
+from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 from spdsl.solvers.path_following.causes import Cause, describe
-from spdsl.solvers.path_following.tracker import Node
 
 __all__ = ["Record", "Recorder", "critical_points", "nodes_of_path"]
+
+
+class Recorded(Protocol):
+    """What is asked of a node: see `tracker.Node`, `steps.Step`."""
+
+    @property
+    def age(self) -> float:
+        """Its age."""
+
+    @property
+    def point(self) -> Point:
+        """The labelled point."""
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The system there."""
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+
+    @property
+    def before(self) -> Labels | None:
+        """At an event, the labels that led here."""
+
+    @property
+    def cause(self) -> Labels | None:
+        """At an event, the labels that say what caused it."""
+
+    @property
+    def left(self) -> Array | None:
+        """At a jump, x before it."""
+
+    @property
+    def change(self) -> float:
+        """At a jump, the largest change of x."""
+
+    @property
+    def leapt(self) -> bool:
+        """Was the way here a leap?"""
 
 
 @dataclass(frozen=True)
@@ -42,9 +82,9 @@ class Recorder:
         self.system = system
         self.before: Labels | None = None
 
-    def add(self, last: Record | None, node: Node) -> tuple[Record, bool]:
+    def add(self, last: Record | None, node: Recorded) -> tuple[Record, bool]:
         """The node's record, and whether it replaces the last one (an event of the same age)."""
-        x, error = node.point.x, residual(self.system, node.converged.evaluation)
+        x, error = node.point.x, residual(self.system, node.evaluation)
         if node.kind not in ("turning", "jump") or node.before is None or node.cause is None:
             self.before = None
             return Record(node.age, x, node.kind, error, leapt=node.kind == "leap"), False

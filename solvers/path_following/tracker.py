@@ -18,7 +18,7 @@ import numpy as np
 from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.flow import flow_down
 from spdsl.solvers.active_set.minimize import Minimum
-from spdsl.solvers.active_set.system import Labels, Point, System
+from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, corrected_event, tangent
 from spdsl.solvers.path_following.crossing import STEADY, Crossed, cross, due
@@ -100,6 +100,11 @@ class Node:
     def point(self) -> Point:
         """The labelled point."""
         return self.converged.evaluation.point
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The system at the point."""
+        return self.converged.evaluation
 
     @property
     def age(self) -> float:

@@ -23,6 +23,7 @@ __all__ = ["ConicBranch", "ConicProgram", "ConicState", "conic_refusals", "conic
 
 _LARGEST = 20_000  # samples: cvxpy's own limit of patience
 _LARGEST_MATRIX = 60  # rows of a symmetric variable
+_SETTLED = 3e-7  # a KKT residual with which an age is done
 _SOLVED = 1e-5  # a KKT residual that interior points reach where rounds have converged
 
 
@@ -139,6 +140,7 @@ class ConicState:
     grid: Array
     x: Array
     change: float = np.inf
+    before: float = np.inf  # the change of the round before
     rounds: int = 0
     done: tuple[Array, ...] = ()
     residuals: tuple[float, ...] = ()
@@ -158,13 +160,19 @@ class ConicState:
     def advance(self, tolerance: float, max_rounds: int) -> ConicState:
         """One round, or the end of an age."""
         age = float(self.grid[len(self.done)])
+        residual = np.inf
         if self.change <= tolerance or self.rounds >= max_rounds:
+            residual = self.program.residual(self.x, age)
+        # Rounds converge linearly, so small moves may still be far from the end: on while the residual is not small.
+        crawling = residual > _SETTLED and self.change <= 0.95 * self.before and self.change > 1e-3 * tolerance
+        if residual < np.inf and not (crawling and self.rounds < max_rounds):
             return replace(
                 self,
                 change=np.inf,
+                before=np.inf,
                 rounds=0,
                 done=(*self.done, self.x),
-                residuals=(*self.residuals, self.program.residual(self.x, age)),
+                residuals=(*self.residuals, residual),
                 counts=(*self.counts, self.rounds),
                 short=self.short or self.change > tolerance,
             )
@@ -173,7 +181,9 @@ class ConicState:
         except SolverError as error:
             return replace(self, broken=f"at the age {age:.6g}: {error.diagnostics[0].message}")
         objectives = (*self.objectives, self.program.bound.objective(x, age))
-        return replace(self, x=x, change=change, rounds=self.rounds + 1, objectives=objectives)
+        return replace(
+            self, x=x, change=change, before=self.change, rounds=self.rounds + 1, objectives=objectives
+        )
 
     def status(self) -> Status | None:
         """None while there are ages to do."""
@@ -234,10 +244,12 @@ class ConicBranch:
         k = min(max(int(np.searchsorted(self.ages, age, side="right")) - 1, 0), len(self.ages) - 1)
         x = self.nodes[k]
         if self.ages[k] != age:
+            before = np.inf
             for _ in range(1000):
                 x, change = program.round(x, age)
-                if change <= 1e-6:
+                if change <= 1e-6 and (change > 0.95 * before or program.residual(x, age) <= _SETTLED):
                     break
+                before = change
         return x, program.residual(x, age)
 
     def critical_points(self) -> tuple[CriticalPoint, ...]:

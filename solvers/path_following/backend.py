@@ -213,7 +213,9 @@ def _history(problem: BoundProblem, system: System, ages: Array, points: Array) 
 
 def _statistics(state: PathState, records: list[Record]) -> dict[str, float]:
     tracker = state.tracker
-    steps = {} if isinstance(tracker, Tracker) else {"pushes": tracker.pushes, "solved_anew": tracker.anew}
+    steps = (
+        {} if isinstance(tracker, Tracker) else {"pushes": float(tracker.pushes), "solved_anew": float(tracker.anew)}
+    )
     return steps | {
         "nodes": len(records),
         "leaps": sum(record.leapt for record in records),

@@ -8,13 +8,15 @@ Every update says whether what is left is still regular; when it is not, the cal
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from spdsl.problem.functions import Array
-from spdsl.solvers.active_set.system import Evaluation, Labels, System, dense
+from spdsl.solvers.active_set.system import Evaluation, System, dense
 from spdsl.solvers.kernel_path.bordered import BorderedInverse
 
-__all__ = ["KeptInverse"]
+__all__ = ["KeptInverse", "row_of"]
 
 _SINGULAR = 1e-10  # a pivot below this share of its own terms is none
 
@@ -28,6 +30,7 @@ class KeptInverse:
         self.starts = np.cumsum([system.p, *sizes])  # ids of rows begin here, block by block
         self.inverse = BorderedInverse(0, int(self.starts[-1]))
         self.rows: dict[int, Array] = {}  # id -> a (p,) of the held rows
+        self._still = tuple(np.zeros(block.m) for block in system.blocks)
         self.rebuild(evaluation)
 
     @property
@@ -57,13 +60,17 @@ class KeptInverse:
         return int(self.starts[number]) + row
 
     def _row(self, number: int, row: int) -> Array:
-        return dense(self.system.blocks[number].A[[row]])[0]
+        return row_of(self.system.blocks[number].A, row)
 
     # -- directions ----------------------------------------------------------------------------------------------------
 
     def solve(self, force: Array, off: dict[int, float] | None = None) -> tuple[Array, tuple[Array, ...]]:
         """(dx, ds) with H dx + B'ds = force over the free coordinates and B dx = off (0 where not given)."""
         index, p = self.inverse.index, self.system.p
+        if not self.rows:
+            dx = np.zeros(p)
+            dx[index] = self.inverse.N[: index.size, : index.size] @ force[index]
+            return dx, self._still
         is_row = index >= p
         right = np.zeros(index.size)
         right[~is_row] = force[index[~is_row]]
@@ -80,8 +87,7 @@ class KeptInverse:
 
     def change(self, dx: Array, ds: tuple[Array, ...]) -> Array:
         """How the gradient (p,) changes along a direction, the force that drives it apart."""
-        moved = np.flatnonzero(dx)
-        total = np.asarray(self.G[:, moved] @ dx[moved])
+        total = np.asarray(self.G @ dx)
         for i, a in self.rows.items():
             number = int(np.searchsorted(self.starts, i, side="right")) - 1
             total += a * float(ds[number][i - int(self.starts[number])])
@@ -132,8 +138,10 @@ class KeptInverse:
             return True
         self.G += change * np.outer(a, a)
         index = self.inverse.index
-        column = np.where(index < self.system.p, a[np.minimum(index, self.system.p - 1)], 0.0)
-        _, u = self.inverse.apply(np.zeros(0), column)
+        column = (
+            np.where(index < self.system.p, a[np.minimum(index, self.system.p - 1)], 0.0) if self.rows else a[index]
+        )
+        u = self.inverse.N[: index.size, : index.size] @ column
         ratio = 1.0 + change * float(column @ u)
         if not np.isfinite(ratio) or ratio <= 1e-8:
             return False
@@ -141,7 +149,7 @@ class KeptInverse:
         self.inverse.N[:k, :k] -= (change / ratio) * np.outer(u, u)
         return True
 
-    def agrees(self, labels: Labels) -> bool:
-        """Are exactly these terms free and held? (A check for callers that change labels elsewhere.)"""
-        held = {self._id(number, int(row)) for number, rows in enumerate(labels.rows) for row in rows.held}
-        return set(self.inverse.index.tolist()) == set(labels.free.tolist()) | held
+
+def row_of(A: Any, row: int) -> Array:
+    """One row of a dense or sparse design (p,)."""
+    return np.array(A[row]) if isinstance(A, np.ndarray) else dense(A[[row]])[0]

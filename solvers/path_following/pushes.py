@@ -18,10 +18,11 @@ import numpy as np
 from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.minimize import minimize, violations
-from spdsl.solvers.active_set.rows import FAR, RowBlock
-from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System, dense
+from spdsl.solvers.active_set.rows import FAR
+from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 from spdsl.solvers.active_set.weighting import FixedWeights, IntArray
-from spdsl.solvers.path_following.kept import KeptInverse
+from spdsl.solvers.path_following.kept import KeptInverse, row_of
+from spdsl.solvers.path_following.quadratic import OneRow, has_constant_bends, is_quadratic
 
 __all__ = ["NoMinimumError", "WeighedProblem"]
 
@@ -50,18 +51,26 @@ class WeighedProblem:
         self.system = system
         self.weights = weights.copy()
         self.convex = system.with_weighting(FixedWeights(self.weights))
-        self.quadratic = all(_is_quadratic(block) for block in system.blocks) and _has_constant_bends(system)
+        self.quadratic = all(is_quadratic(block) for block in system.blocks) and has_constant_bends(system)
         self.pushes = self.chords = self.anew = 0
         self.x, self.labels, self.multipliers = point.x.copy(), _bandless(point.labels), list(point.multipliers)
+        self.bordered = [k for k, block in enumerate(system.blocks) if block.borders.shape[0]]
         self.evaluation = self._evaluated()
+        self.gradient = self.evaluation.gradient.copy()
         self.kept = KeptInverse(self.convex, self.evaluation)
         if not (self.kept.usable and self._settled()):
             self._minimize()
+        self._set_limits()
+
+    @property
+    def losses(self) -> Array:
+        """l (n,) at x."""
+        return self.system.losses(self.x)
 
     # -- from one set of weights to another ----------------------------------------------------------------------------
 
     def move(self, weights: Array) -> None:
-        """To the minimum at other weights.
+        """To the minimum at other weights; `settle` takes rounding off when all moves are made.
 
         Raises
         ------
@@ -74,7 +83,7 @@ class WeighedProblem:
         elif self.quadratic:
             rising = weights[changed] > self.weights[changed]
             order = np.concatenate([changed[rising], changed[~rising]])  # entries first: they keep the system regular
-            done = all(self._push(int(i), float(weights[i])) for i in order) and self._settled()
+            done = all(self._push(int(i), float(weights[i])) for i in order)
         else:
             for i in changed.tolist():
                 self._let_go_of(i)
@@ -83,6 +92,19 @@ class WeighedProblem:
         if not done:
             self.weights[:] = weights
             self._minimize()
+
+    def settle(self) -> bool:
+        """Take rounding off after moves; False when the point had to be minimized, so that losses may have changed.
+
+        Raises
+        ------
+        NoMinimumError
+            As `move`.
+        """
+        if self.kept.usable and self._settled():
+            return True
+        self._minimize()
+        return False
 
     def _let_go_of(self, i: int) -> None:
         """A sample that is held at a kink and changes its weight."""
@@ -101,7 +123,9 @@ class WeighedProblem:
         point = found.point
         self.x, self.labels, self.multipliers = point.x.copy(), point.labels.copy(), list(point.multipliers)
         self.evaluation = found.evaluation
+        self.gradient = self.evaluation.gradient.copy()
         self.kept.rebuild(self.evaluation)
+        self._set_limits()
 
     # -- chord steps ---------------------------------------------------------------------------------------------------
 
@@ -112,7 +136,7 @@ class WeighedProblem:
         """To rounding under the labels by chord steps; then labels that turn out wrong are changed, so many at most."""
         system, last, renewed = self.convex, np.inf, False
         for _ in range(_CHORDS + changes):
-            self.labels = system.relabel(self.labels, self.x, _AGE)
+            self._relabel()
             self.evaluation = self._evaluated()
             scale, free = system.magnitude(self.evaluation), self.evaluation.free
             off = system.off_kink(self.evaluation)
@@ -121,6 +145,8 @@ class WeighedProblem:
             if error <= _EXACT or (error <= _GOOD and error > 0.2 * last):
                 worst, where = violations(system, self.evaluation)
                 if worst <= _GOOD * scale:
+                    self.gradient = self.evaluation.gradient.copy()
+                    self._set_limits()
                     return not self._outside().size
                 if changes <= 0 or not self._released(where):
                     return False
@@ -153,6 +179,19 @@ class WeighedProblem:
             elif not self.quadratic and self._outside().size:
                 return False
         return False
+
+    def _relabel(self) -> None:
+        """Pieces anew by x, where there is more than one; what is held or fixed stays so."""
+        rows = list(self.labels.rows)
+        for number in self.bordered:
+            block = self.convex.blocks[number]
+            rows[number] = block.relabel(rows[number], block.predict(self.x), _AGE)
+        coordinates, labels = self.system.coordinates, self.labels
+        interval = labels.interval
+        if not self.quadratic:
+            moved = coordinates.relabel(self.x, labels.interval)
+            interval = np.where(labels.fixed == FREE, moved, labels.interval)
+        self.labels = Labels(tuple(rows), interval, labels.fixed)
 
     def _off_by_id(self, off: Array) -> list[float]:
         """kink - u of the held rows in the kept inverse's order of rows (`off` is by block and row)."""
@@ -194,9 +233,10 @@ class WeighedProblem:
         """One weight to its new value; False when some step of the way leaves a singular system, or goes in circles."""
         block, rows = self.system.blocks[0], self.labels.rows[0]
         self.pushes += 1
-        self.multipliers = [s.copy() for s in self.multipliers]
-        a = dense(block.A[[i]])[0]
-        one = _One(block, i, a)
+        if self.bordered:
+            self.multipliers = [s.copy() for s in self.multipliers]
+        a = row_of(block.A, i)
+        one = OneRow(block, i, a)
         share = float(block.factor[i]) * target
         kink = int(rows.kink[i])
         if kink >= 0:
@@ -212,22 +252,22 @@ class WeighedProblem:
         else:
             piece, z = int(rows.piece[i]), one.z(self.x)
             old = float(block.factor[i] * self.weights[i])
-            sigma = old * one.slope(piece, z)
-            if not self.kept.bend(a, -old * one.curvature(piece, z)):
+            sigma = old * one.slope(piece, z) if old else 0.0
+            if old and not self.kept.bend(a, -old * one.curvature(piece, z)):
                 return False
         self.weights[i] = 0.0
         return self._slide(one, share, sigma, target)
 
-    def _slide(self, one: _One, share: float, sigma: float, target: float) -> bool:
+    def _slide(self, one: OneRow, share: float, sigma: float, target: float) -> bool:
         """Move the force sigma to share * phi'(z), from line to line."""
         block, rows, i = one.block, self.labels.rows[0], one.i
-        gradient = self.evaluation.gradient.copy()
+        gradient = self.gradient
         for _ in range(60 + 4 * self.system.p):
             piece, z = int(rows.piece[i]), one.z(self.x)
-            short = share * one.slope(piece, z) - sigma
+            short = (share * one.slope(piece, z) if share else 0.0) - sigma
             sign = 1.0 if short > 0.0 else -1.0
             dx, ds = self.kept.solve(-sign * one.a)
-            speed, bend = float(one.a @ dx), share * one.curvature(piece, z)
+            speed, bend = float(one.a @ dx), share * one.curvature(piece, z) if share else 0.0
             ends = abs(short) / max(1.0 - sign * bend * speed, 1e-300)
             border = one.border(piece, speed)
             meets = np.inf if border < 0 else max((float(block.borders[border, i]) - z) / speed, 0.0)
@@ -235,12 +275,12 @@ class WeighedProblem:
             index, first = self._next_event(i, dx, ds, gradient, change)
             step = min(ends, meets, first)
             self.x = self.x + step * dx
-            self.multipliers = [s + step * d for s, d in zip(self.multipliers, ds)]
+            if self.kept.rows:
+                self.multipliers = [s + step * d for s, d in zip(self.multipliers, ds)]
             gradient += step * change
             sigma += sign * step
             if step == ends:
                 self.weights[i] = target
-                self.evaluation = replace(self.evaluation, gradient=gradient)
                 return self.kept.bend(one.a, bend)
             if step == first:
                 if not self._flip(index, gradient):
@@ -252,7 +292,6 @@ class WeighedProblem:
                     self.weights[i] = target
                     rows.kink[i] = rows.piece[i] = border
                     self.multipliers[0][i] = sigma
-                    self.evaluation = replace(self.evaluation, gradient=gradient)
                     return self.kept.hold(0, i)
             rows.piece[i] = border if speed < 0.0 else border + 1
         return False
@@ -261,37 +300,71 @@ class WeighedProblem:
         self, pushed: int, dx: Array, ds: tuple[Array, ...], gradient: Array, change: Array
     ) -> tuple[int, float]:
         """The first gap of any other term to close along a line, as a flat index, and how far it is."""
-        system, labels = self.convex, self.labels
-        gaps, rates = [], []
-        for number, (block, rows) in enumerate(zip(system.blocks, labels.rows)):
-            if not block.borders.shape[0]:
-                gaps.append(np.full(4 * block.m, FAR))
-                rates.append(np.zeros(4 * block.m))
-                continue
-            values = block.evaluate(rows, block.predict(self.x), _AGE)
-            du = np.asarray(block.A @ dx)
-            gap, rate = block.gaps(rows, values, self.multipliers[number], du, ds[number], _AGE, 0.0)
-            if number == 0:
-                gap[:, (self.weights == 0.0) & (rows.kink < 0)] = FAR
-                gap[:, pushed] = FAR
-            gaps.append(gap.ravel())
-            rates.append(rate.ravel())
-        gap, rate = system.coordinates.gaps(self.x, labels.interval, labels.fixed, -gradient, dx, -change)
-        flat, speed = np.concatenate([*gaps, gap.ravel()]), np.concatenate([*rates, rate.ravel()])
+        index, first = self._next_coordinate(dx, -gradient, -change)
+        if self.bordered:
+            other, when = self._next_row(pushed, dx, ds)
+            if when < first:
+                return other, when
+        return index, first
+
+    def _next_row(self, pushed: int, dx: Array, ds: tuple[Array, ...]) -> tuple[int, float]:
+        """The first row to reach a border or a bound of its multiplier."""
+        start, found, first = 0, -1, np.inf
+        for number, (block, rows) in enumerate(zip(self.convex.blocks, self.labels.rows)):
+            if number in self.bordered:
+                values = block.evaluate(rows, block.predict(self.x), _AGE)
+                du = np.asarray(block.A @ dx)
+                gap, rate = block.gaps(rows, values, self.multipliers[number], du, ds[number], _AGE, 0.0)
+                if number == 0:
+                    gap[:, (self.weights == 0.0) & (rows.kink < 0)] = FAR
+                    gap[:, pushed] = FAR
+                flat, speed = gap.ravel(), rate.ravel()
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    when = np.where((speed < 0.0) & (flat < FAR), np.maximum(flat, 0.0) / -speed, np.inf)
+                index = int(np.argmin(when))
+                if when[index] < first:
+                    found, first = start + index, float(when[index])
+            start += 4 * block.m
+        return found, first
+
+    def _next_coordinate(self, dx: Array, multiplier: Array, dm: Array) -> tuple[int, float]:
+        """The first coordinate to reach a kink, or whose multiplier reaches a bound."""
+        free = self.labels.fixed == FREE
+        value, rate = np.where(free, self.x, multiplier), np.where(free, dx, dm)
+        falls = rate < 0.0
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            when = np.where((speed < 0.0) & (flat < FAR), np.maximum(flat, 0.0) / -speed, np.inf)
-        index = int(np.argmin(when))
-        return index, float(when[index])
+            when = np.maximum((np.where(falls, self._lower, self._upper) - value) / rate, 0.0)
+        when[(rate == 0.0) | np.isnan(when)] = np.inf
+        j = int(np.argmin(when)) if when.size else 0
+        first = float(when[j]) if when.size else np.inf
+        return sum(4 * block.m for block in self.system.blocks) + (0 if falls[j] else self.system.p) + j, first
+
+    def _set_limits(self) -> None:
+        """Between what every coordinate may move as it is: borders of its interval, bounds of its multiplier."""
+        p = self.system.p
+        self._lower, self._upper = np.full(p, -np.inf), np.full(p, np.inf)
+        for j in range(p):
+            self._set_limit(j)
+
+    def _set_limit(self, j: int) -> None:
+        coordinates, kink, interval = self.system.coordinates, self.labels.fixed[j], self.labels.interval[j]
+        if kink >= 0:
+            self._lower[j], self._upper[j] = coordinates.low[j, kink], coordinates.high[j, kink]
+        elif kink == FREE:
+            self._lower[j] = coordinates.position[j, interval - 1] if interval > 0 else -np.inf
+            self._upper[j] = coordinates.position[j, interval] if interval < coordinates.count[j] else np.inf
 
     def _flip(self, index: int, gradient: Array) -> bool:
         """Carry one term over its border; writes into `gradient`. False when what is left is singular."""
         number, side, row = self.convex.locate_gap(index)
         if number < 0:
-            return self._flip_coordinate(side, row, gradient)
+            regular = self._flip_coordinate(side, row, gradient)
+            self._set_limit(row)
+            return regular
         block, rows = self.convex.blocks[number], self.labels.rows[number]
         weight = float(self.weights[row]) if number == 0 else 1.0
-        a = dense(block.A[[row]])[0]
-        one = _One(block, row, a)
+        a = row_of(block.A, row)
+        one = OneRow(block, row, a)
         share = float(block.factor[row]) * weight
         z, piece, held = one.z(self.x), int(rows.piece[row]), bool(rows.kink[row] >= 0)
         block.flip(rows, side, row, weight)
@@ -325,57 +398,7 @@ class WeighedProblem:
         return self.kept.bend(unit, after - before)
 
 
-class _One:
-    """One row of a block: its predictor, slope and curvature as numbers."""
-
-    def __init__(self, block: RowBlock, i: int, a: Array) -> None:
-        self.block, self.i, self.a = block, i, a
-        self.theta = tuple(t[i] if np.ndim(t) else t for t in block.theta)
-
-    def z(self, x: Array) -> float:
-        """a'x + c."""
-        return float(self.a @ x) + float(self.block.c[self.i])
-
-    def slope(self, piece: int, z: float) -> float:
-        """phi'."""
-        return float(np.ravel(self.block.kernel.slope(piece, np.array([z]), *self.theta))[0])
-
-    def curvature(self, piece: int, z: float) -> float:
-        """phi''."""
-        return float(np.ravel(self.block.kernel.curvature(piece, np.array([z]), *self.theta))[0])
-
-    def border(self, piece: int, speed: float) -> int:
-        """The border of its piece that the row meets, moving at a speed; -1: none."""
-        border = piece - 1 if speed < 0.0 else piece
-        if speed == 0.0 or not 0 <= border < self.block.borders.shape[0]:
-            return -1
-        return border if np.isfinite(self.block.borders[border, self.i]) else -1
-
-
 def _bandless(labels: Labels) -> Labels:
     """The labels without bands: fixed weights have one."""
     rows = tuple(replace(item.copy(), band=np.zeros_like(item.band)) for item in labels.rows)
     return Labels(rows, labels.interval.copy(), labels.fixed.copy())
-
-
-def _is_quadratic(block: RowBlock) -> bool:
-    """Is every piece's curvature free of z?"""
-    points = block.scale * np.array([-1.3, -0.7, 0.2, 0.9, 2.1])
-    for piece in range(block.kernel.n_pieces):
-        with np.errstate(all="ignore"):
-            bends = [block.call(block.kernel.curvature, np.full(block.m, piece), np.full(block.m, z)) for z in points]
-        if any(not np.array_equal(bends[0], bend) for bend in bends[1:]):
-            return False
-    return True
-
-
-def _has_constant_bends(system: System) -> bool:
-    coordinates = system.coordinates
-    if coordinates.table is not None:
-        return True
-    for interval in range(coordinates.position.shape[1] + 1):
-        labels = np.minimum(interval, coordinates.count)
-        inside = coordinates.inside(labels)
-        if not np.array_equal(coordinates.curvature(inside, labels), coordinates.curvature(inside + 0.1, labels)):
-            return False
-    return True

@@ -38,7 +38,7 @@ class Step:
     evaluation: Evaluation
     losses: Array
     band: IntArray
-    kind: Literal["start", "jump", "stride"]
+    kind: Literal["start", "jump", "turning", "stride"]
     before: Labels | None = None
     cause: Labels | None = None
     left: Array | None = None
@@ -117,36 +117,48 @@ class StepTracker:
             return replace(step, age=upper, kind="stride", before=None, cause=None, left=None, change=0.0)
         age, limits = found
         left, old_labels = problem.x, problem.labels.copy()
-        losses = step.losses
+        losses, levels = step.losses, self._levels()
+        settled, first = True, None
         try:
             for _ in range(_ROUNDS):
-                band = np.searchsorted(limits, losses, side="left").astype(np.int64)
-                weights = self.system.weighting.evaluate(band, losses, age)[0]
+                band = sum(((losses > limit).astype(np.int64) for limit in limits), np.zeros(losses.size, np.int64))
+                weights = levels[band]
+                first = band if first is None else first
                 if np.array_equal(weights, problem.weights):
-                    break
-                self.rounds += 1
-                problem.move(weights)
-                losses = self.system.losses(problem.x)
+                    if settled or problem.settle():
+                        break
+                    settled = True
+                else:
+                    self.rounds += 1
+                    problem.move(weights)
+                    settled = False
+                losses = problem.losses
             else:
                 raise BrokenPathError("alternate search at a jump came to no end")
         except NoMinimumError as error:
             raise BrokenPathError(f"at a jump {error}") from error
+        before = _with_band(old_labels, step.band)
         change = float(np.abs(problem.x - left).max(initial=0.0))
+        moved = change > 1e-9 * float(np.abs(left).max(initial=1e-300))  # or the sample changes nothing
         self.last = Step(
-            age, problem.evaluation, losses, band, "jump",
-            _with_band(old_labels, step.band), _with_band(problem.labels.copy(), band), left, change,
+            age, problem.evaluation, losses, band, "jump" if moved else "turning", before,
+            _with_band(old_labels, first), left if moved else None, change if moved else 0.0,
         )  # fmt: skip
         return self.last
 
     def _at(self, step: Step) -> WeighedProblem:
         """The problem at a step: the one that is kept, or for an older step a new one."""
         if self.problem is None or step is not self.last:
-            weights = self.system.weighting.evaluate(step.band, step.losses, step.age)[0]
-            fresh = WeighedProblem(self.system, step.point, weights)
+            fresh = WeighedProblem(self.system, step.point, self._levels()[step.band])
             if self.problem is not None:
                 fresh.pushes, fresh.chords, fresh.anew = self.pushes, self.newton_steps, self.anew + fresh.anew
             self.problem, self.last = fresh, step
         return self.problem
+
+    def _levels(self) -> Array:
+        """v by band; it depends on neither the loss nor the age."""
+        bands = np.arange(self.system.weighting.n_bands)
+        return self.system.weighting.evaluate(bands, np.ones(bands.size), 1.0)[0]
 
     def _next_jump(self, step: Step) -> tuple[float, Array] | None:
         """The first age beyond which some sample belongs to a lower band, and the borders just beyond it."""
@@ -192,7 +204,8 @@ def _age_of_border(weighting: SelfPacedWeights, border: int, loss: float, age: f
     return high
 
 
-def _with_band(labels: Labels, band: IntArray) -> Labels:
+def _with_band(labels: Labels, band: IntArray | None) -> Labels:
+    assert band is not None
     return replace(labels, rows=(replace(labels.rows[0], band=band), *labels.rows[1:]))
 
 

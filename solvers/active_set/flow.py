@@ -21,7 +21,7 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.degenerate import untangle
 from spdsl.solvers.active_set.linear import BorderedFactor
 from spdsl.solvers.active_set.minimize import Minimum, minimize, released, violations, with_multipliers
-from spdsl.solvers.active_set.ray import first_kink
+from spdsl.solvers.active_set.ray import Landing, first_kink
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 
 __all__ = ["flow_down"]
@@ -153,6 +153,9 @@ def _stepped(system: System, model: _Model, time: float) -> tuple[Point | None, 
         z = model.step(time)
         dx, _ = system.spread(evaluation, factor.lift(z), np.zeros(factor.k))
         landing = first_kink(system, point, dx)
+        if landing is not None and landing.step <= 1e-12 and _leaves(system, model, landing, dx):
+            time *= 0.25  # just let go, and moving away: the way back is a later one
+            continue
         if landing is not None and landing.step < 1.0:
             dx = dx * landing.step
             z = z * landing.step
@@ -171,6 +174,20 @@ def _stepped(system: System, model: _Model, time: float) -> tuple[Point | None, 
             moved = _held(system, moved, landing.kink)
         return moved, longer
     return None, time
+
+
+def _leaves(system: System, model: _Model, landing: Landing, dx: Array) -> bool:
+    """Does the term at whose kink a long step ends set out in the other direction?"""
+    if landing.kink is None:
+        return False
+    number, _, row = landing.kink
+    start, _ = system.spread(
+        model.evaluation, model.factor.lift(-(model.vectors @ model.slopes)), np.zeros(model.factor.k)
+    )
+    if number < 0:
+        return bool(start[row] * dx[row] < 0.0)
+    A = system.blocks[number].A[row]
+    return bool(float(np.sum(A @ start)) * float(np.sum(A @ dx)) < 0.0)
 
 
 def _held(system: System, point: Point, kink: tuple[int, int, int]) -> Point:

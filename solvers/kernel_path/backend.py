@@ -20,10 +20,11 @@ from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.ages import Ages, age_refusals, in_share, resolve_ages
 from spdsl.solvers.alternate_search.start import first_weights, start_option
+from spdsl.solvers.kernel_path.events import Event, LostBranchError
 from spdsl.solvers.kernel_path.fit import Fitted, fit, zero
 from spdsl.solvers.kernel_path.model import DualModel, refusals
 from spdsl.solvers.kernel_path.search import search, state_of
-from spdsl.solvers.kernel_path.tracker import Event, KernelTracker, LostBranchError
+from spdsl.solvers.kernel_path.tracker import KernelTracker
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
 
 __all__ = ["KernelPath", "KernelPathOptions"]
@@ -65,9 +66,17 @@ class KernelPathState:
     searches: int
     broken: str = ""
     count: int = 0
+    lost: tuple[float, int] = (0.0, 0)  # the age at which the branch was lost last, and how often in a row
 
 
 _MANY = 1000  # samples
+_BEYOND = (
+    1e-10,
+    1e-8,
+    1e-6,
+    1e-4,
+    1e-3,
+)  # how far, relative to the age, alternate search begins anew where the branch is lost
 
 
 class KernelPath(BackEnd[KernelPathState]):
@@ -88,13 +97,6 @@ class KernelPath(BackEnd[KernelPathState]):
         total = sum(float(problem.evaluate(item.coefficient)) for item in problem.problem.regularizers)
         if not (np.isfinite(total) and total > 0.0):
             return [f"the coefficient of the squared norm is {total:g}, and must be positive"]
-        (name,) = (item.name for item in problem.problem.variables if item.kind == "rkhs")
-        kernel, arguments = problem.kernel_options(name)
-        if kernel == "polynomial":
-            degree, d = int(arguments["degree"]), problem.kernel_points(name).shape[1]
-            features = math.comb(d + degree, degree)
-            if 2 * features <= problem.n_samples:
-                return [f"the polynomial kernel has {features} features only, which `path_following` takes outright"]
         loss = problem.problem.loss
         assert loss is not None
         for term in loss.predictors[0].terms:
@@ -103,7 +105,13 @@ class KernelPath(BackEnd[KernelPathState]):
         return []
 
     def suits(self, problem: BoundProblem) -> bool:
-        """From a thousand samples on: below, the engine over explicit features is as fast, and surer at jumps."""
+        """From a thousand samples on, and unless the kernel has few features: there the engine over features is as fast."""
+        (name,) = (item.name for item in problem.problem.variables if item.kind == "rkhs")
+        kernel, arguments = problem.kernel_options(name)
+        if kernel == "polynomial":
+            degree, d = int(arguments["degree"]), problem.kernel_points(name).shape[1]
+            if 2 * math.comb(d + degree, degree) <= problem.n_samples:
+                return False
         return problem.n_samples > _MANY
 
     def init(self, problem: BoundProblem, options: KernelPathOptions) -> KernelPathState:
@@ -135,6 +143,7 @@ class KernelPath(BackEnd[KernelPathState]):
         here = tracker.state
         nodes, events, worst, count = list(state.nodes), list(state.events), state.worst, state.count
         searches, broken = state.searches, ""
+        lost_at, losses = state.lost
         stride = 0.05 * (state.ages.upper - state.ages.lower)
         keep = _ROOM / (8.0 * model.bound.layout.size)
         while here.age < state.ages.upper and time.monotonic() - began < _STEP_SECONDS:
@@ -143,8 +152,11 @@ class KernelPath(BackEnd[KernelPathState]):
             try:
                 event = _advanced(tracker, state.ages.upper, stride)
             except LostBranchError as error:
-                found, rounds, failure = search(model, age * (1.0 + 1e-10), _unpinned(model, before))
-                searches += rounds
+                losses = losses + 1 if age <= lost_at * (1.0 + 2.0 * _BEYOND[losses]) else 0
+                lost_at, failure = age, "events at one age undo one another"
+                if losses < len(_BEYOND) - 1:
+                    found, rounds, failure = search(model, age * (1.0 + _BEYOND[losses]), _unpinned(model, before))
+                    searches += rounds
                 if failure:
                     broken = f"at the age {age:.8g} the path can't go on: {error}"
                     break
@@ -171,6 +183,7 @@ class KernelPath(BackEnd[KernelPathState]):
             searches=searches,
             broken=broken,
             count=count,
+            lost=(lost_at, losses),
         )
 
     def done(self, problem: BoundProblem, options: KernelPathOptions, state: KernelPathState) -> Status | None:

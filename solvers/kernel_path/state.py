@@ -54,6 +54,11 @@ class KernelState:
         self.newton_steps = 0
         self.settle_rows()
 
+    @property
+    def determined(self) -> bool:
+        """Is the system under the labels regular, or is nothing in work at all?"""
+        return self.work.usable or self.work.rows.size == 0
+
     # -- rows in work --------------------------------------------------------------------------------------------------
 
     def values(self) -> RowValues:
@@ -113,6 +118,14 @@ class KernelState:
     def snapshot(self) -> Snapshot:
         """The numbers of the point."""
         return Snapshot(self.age, self.mu, self.b, self.z)
+
+    def become(self, point: Fitted) -> None:
+        """Another point at the same age, with its labels."""
+        self.mu, self.b, self.z = point.mu.copy(), point.b.copy(), point.z.copy()
+        self.labels = point.labels.copy()
+        self.pinned.clear()
+        self.pushed, self.frozen = -1, False
+        self.settle_rows()
 
     def restore(self, at: Snapshot) -> None:
         """Back to a snapshot (labels are not part of it)."""

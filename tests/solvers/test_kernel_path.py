@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import spdsl
 from spdsl.data import bind
 from spdsl.problem.kernels import gram
+from spdsl.solvers.active_set import flow
 from spdsl.solvers.kernel_path.bordered import BorderedInverse
 from spdsl.solvers.kernel_path.fit import fit, zero
 from spdsl.solvers.kernel_path.model import DualModel
@@ -111,6 +112,47 @@ def test_the_dual_and_the_features_give_one_path():
         assert_allclose(first.losses, second.losses, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", [2])
+@pytest.mark.parametrize(
+    ("paced", "age"),
+    [
+        ("linear(lambda)", "in [1.1, 2.4]"),
+        ("mixture(lambda, 0.5)", "in [0.5, 1.5]"),  # smooth folds end its branches
+        ("hard(lambda)", "in [0.9, 2.4]"),
+        ("log(lambda, 1)", "in [0.9, 2.4]"),
+        ("blend(lambda)", "in [0.4, 1.5]"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::spdsl.diagnostics.SpdslWarning")
+def test_the_branch_is_that_of_the_engine_over_features_and_cvxpy_certifies_it_at_random_ages(
+    paced, age, seed, monkeypatch
+):
+    monkeypatch.setattr(flow, "_FAITHFUL", 0.02)  # landings of the reference in steps ten times finer
+    X, y = samples(32, seed=seed, flipped=0.3)
+    compiled = model(paced, "rbf(0.5)", loss="2 * hinge(y * (f(X) + b))", age=age)
+    dual = compiled.solve(X=X, y=y, backend="kernel_path")
+    features = compiled.solve(X=X, y=y, backend="path_following")
+    assert dual.status.ok, dual.message
+    assert len(dual.jumps) == len(features.jumps)
+    assert_allclose([point.age for point in dual.jumps], [point.age for point in features.jumps], rtol=1e-7)
+    ages = np.random.default_rng(seed).uniform(*dual.age_range, 20)
+    for at in ages:
+        assert dual(float(at)).objective == pytest.approx(
+            features(float(at)).objective, rel=1e-8
+        )  # b may not be unique
+    certificate = compiled.check(dual, ages=ages)
+    assert certificate.ok, str(certificate)
+
+
+def test_a_smooth_fold_is_one_jump():
+    X, y = samples(100, seed=0, flipped=0.3)
+    path = model("mixture(lambda, 0.5)", "rbf(0.5)", age="in [0.4, 1.4]").solve(X=X, y=y, backend="kernel_path")
+    assert path.status.ok, path.message
+    assert 1 <= len(path.jumps) <= 8
+    assert all(point.change > 1e-3 for point in path.jumps)
+    assert path.worst_kkt_residual <= 1e-10
+
+
 def test_the_hard_paths_jumps_are_those_of_brute_force_alternate_search():
     X, y = samples(24, seed=5)
     path = model("hard(lambda)", age="in [0.8, 2]").solve(X=X, y=y)
@@ -173,6 +215,15 @@ def test_a_saved_svm_path_goes_on_exactly(tmp_path):
         assert_allclose(loaded(age).x, path(age).x, atol=1e-8)
         assert loaded(age).kkt_residual <= 1e-8
     assert [point.cause for point in loaded.critical_points] == [point.cause for point in path.critical_points]
+
+
+def test_a_polynomial_kernel_of_few_features_is_taken_when_the_back_end_is_named():
+    X, y = samples(24, seed=3)
+    compiled = model("linear(lambda)", "polynomial(2)", age="in [0.4, 1]")
+    path = compiled.solve(X=X, y=y, backend="kernel_path")
+    assert path.status.ok, path.message
+    certificate = compiled.check(path, ages=np.linspace(*path.age_range, 4))
+    assert certificate.ok, str(certificate)
 
 
 def test_few_samples_go_to_the_engine_over_features_unless_the_back_end_is_named():

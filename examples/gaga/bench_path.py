@@ -97,12 +97,12 @@ def compare(name, loss, self_paced, options):
     """One line of the table: medians over interleaved repeats."""
     X, y = data(name)
     bound = bound_model(loss, self_paced, X, y, options.alpha)
-    compiling, path = clocked(lambda: run(PathFollowing(), bound, PathOptions()))
+    compiling, path = clocked(lambda: run(PathFollowing(), bound, PathOptions(compiled="always")))
     ages = np.linspace(*path.age_range, options.ages)
     rivals = ["", "precompute"] if loss == "squared" else [""]
     ours, queries, theirs = [], [], {rival: [] for rival in rivals}
     for _ in range(options.repeats):
-        seconds, path = clocked(lambda: run(PathFollowing(), bound, PathOptions()))
+        seconds, path = clocked(lambda: run(PathFollowing(), bound, PathOptions(compiled="always")))
         ours.append(seconds)
         queries.append(clocked(lambda path=path: [path(age) for age in ages])[0])
         for rival in rivals:

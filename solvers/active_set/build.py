@@ -25,7 +25,7 @@ from spdsl.solvers.active_set.system import System, dense
 from spdsl.solvers.active_set.walls import Walls
 from spdsl.solvers.active_set.weighting import FixedWeights, IntArray, SelfPacedWeights
 
-_MANY = 2000  # samples from which on compiled loops are worth their start
+_MANY = 1000  # samples from which on compiled loops are worth their start
 
 __all__ = ["build", "coefficient_refusals", "refusals"]
 
@@ -87,13 +87,15 @@ def _name(item: object) -> str:
     return _WORDS.get(type(item).__name__, type(item).__name__)
 
 
-def build(bound: BoundProblem, self_paced: bool = True) -> System:
+def build(bound: BoundProblem, self_paced: bool = True, compiled: bool | None = None) -> System:
     """The system of a bound problem.
 
     Parameters
     ----------
     self_paced : bool
         Weigh the samples by v*; otherwise all by 1.
+    compiled : bool or None
+        Whether passes over the samples use compiled loops; None: when there are enough samples.
     """
     problem = bound.problem
     assert problem.loss is not None
@@ -108,7 +110,7 @@ def build(bound: BoundProblem, self_paced: bool = True) -> System:
     )
     function = problem.loss.function
     loss = RowBlock(A, c, function.kernel, bound.parameters_of(function), 1.0, weighting)  # type: ignore[arg-type]
-    if bound.n_samples >= _MANY:
+    if bound.n_samples >= _MANY if compiled is None else compiled:
         loss.compile_loops()
     parts = _Parts(p)
     for item in problem.regularizers:

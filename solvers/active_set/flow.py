@@ -24,10 +24,10 @@ from spdsl.solvers.active_set.minimize import Minimum, minimize, released, viola
 from spdsl.solvers.active_set.ray import Landing, first_kink
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 
-__all__ = ["flow_down"]
+__all__ = ["FAITHFUL", "LONGEST", "flow_down", "flow_step"]
 
-_FAITHFUL = 0.2  # a step is taken when the model's gradient is off by less than this share
-_LONGEST = 1e6  # times longer than this are as good as infinite
+FAITHFUL = 0.2  # a step is taken when the model's gradient is off by less than this share
+LONGEST = 1e6  # times longer than this are as good as infinite
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,15 @@ class _Model:
 
     def step(self, time: float) -> Array:
         """The flow of the model after some time, in reduced coordinates."""
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            exponent = np.clip(self.values * time, -60.0, 60.0)
-            reach = np.where(np.abs(exponent) < 1e-8, time, -np.expm1(-exponent) / self.values)
-        return np.asarray(self.vectors @ (-reach * self.slopes))
+        return flow_step(self.values, self.vectors, self.slopes, time)
+
+
+def flow_step(values: Array, vectors: Array, slopes: Array, time: float) -> Array:
+    """Where the flow of a quadratic model is after some time: `slopes` is its gradient in the eigenvectors of (H, M)."""
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        exponent = np.clip(values * time, -60.0, 60.0)
+        reach = np.where(np.abs(exponent) < 1e-8, time, -np.expm1(-exponent) / values)
+    return np.asarray(vectors @ (-reach * slopes))
 
 
 def flow_down(
@@ -82,7 +87,7 @@ def flow_down(
             if idle > 30:
                 break
             continue
-        if factor.verdict != "indefinite" and (inner <= 1e-9 * scale or time >= _LONGEST):
+        if factor.verdict != "indefinite" and (inner <= 1e-9 * scale or time >= LONGEST):
             break
         model = _model(system, evaluation, factor)
         moved, time = _stepped(system, model, time)
@@ -166,10 +171,10 @@ def _stepped(system: System, model: _Model, time: float) -> tuple[Point | None, 
         found = factor.project(there.gradient[evaluation.free])
         off = np.linalg.norm(model.vectors.T @ (found - expected))
         size = np.linalg.norm(model.slopes) + np.linalg.norm(model.vectors.T @ expected)
-        if not np.isfinite(off) or off > _FAITHFUL * size:
+        if not np.isfinite(off) or off > FAITHFUL * size:
             time *= 0.25
             continue
-        longer = min(time * 4.0, 4.0 * _LONGEST) if off < 0.25 * _FAITHFUL * size else time
+        longer = min(time * 4.0, 4.0 * LONGEST) if off < 0.25 * FAITHFUL * size else time
         if landing is not None and landing.step < 1.0 and landing.kink is not None:
             moved = _held(system, moved, landing.kink)
         return moved, longer

@@ -56,7 +56,8 @@ class BorderedFactor:
             self.dependent = bool(self.k > self.f or diagonal.min(initial=np.inf) <= 1e-12 * diagonal.max())
             self.Y, self.Z = Q[:, : self.k], Q[:, self.k :]
             reduced = self.Z.T @ H @ self.Z
-        self.reduced = 0.5 * (reduced + reduced.T)
+            reduced = 0.5 * (reduced + reduced.T)
+        self.reduced = reduced
         self._chol: Array | None = None
         self._eigen: tuple[Array, Array] | None = None
         self.verdict: Verdict = self._factor()
@@ -66,8 +67,7 @@ class BorderedFactor:
             return "definite"
         factor, info = lapack.dpotrf(self.reduced, lower=1, clean=0)
         if info == 0:
-            pivots = np.diag(factor) ** 2
-            if np.all(pivots > _PIVOT * np.diag(self.reduced)):
+            if (factor.diagonal() ** 2 > _PIVOT * self.reduced.diagonal()).all():
                 self._chol = factor
                 return "definite"
         values, vectors = np.linalg.eigh(self.reduced)
@@ -92,7 +92,7 @@ class BorderedFactor:
 
     def _solve_reduced(self, right: Array) -> Array:
         if self.reduced.shape[0] == 0:
-            return np.zeros(0)
+            return np.zeros_like(right)
         if self._chol is not None:
             solution, _ = lapack.dpotrs(self._chol, right, lower=1)
             return np.asarray(solution)
@@ -101,7 +101,15 @@ class BorderedFactor:
         size = np.abs(values).max()
         keep = np.abs(values) > max(1e-11 * size, self.faint)
         part = vectors[:, keep]
-        return np.asarray(part @ ((part.T @ right) / values[keep]))
+        return np.asarray(part @ ((right.T @ part) / values[keep]).T)
+
+    def least_relative(self, other: Array) -> float:
+        """The smallest eigenvalue of `other` (f - k, f - k) relative to this reduced Hessian, which must be definite."""
+        assert self._chol is not None
+        half, _ = lapack.dtrtrs(self._chol, other, lower=1)
+        whole, _ = lapack.dtrtrs(self._chol, half.T, lower=1)
+        values, _, info = lapack.dsyevd(0.5 * (whole + whole.T), compute_v=0)
+        return float(values[0]) if info == 0 else -np.inf
 
     def project(self, gradient: Array) -> Array:
         """Z'g."""

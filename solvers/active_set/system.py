@@ -224,23 +224,27 @@ class System:
         kept: float | None = evaluation.__dict__.get("_magnitude")
         if kept is not None:
             return kept
-        x = evaluation.point.x
-        total = np.abs(self.q)
-        if self.Q is not None:
-            total = total + np.abs(self.Q) @ np.abs(x)
+        size = np.zeros(self.p)
         for block, values, s in zip(self.blocks, evaluation.rows, evaluation.point.multipliers):
             pull = np.abs(values.gradient)
             if values.held.size:
                 pull[values.held] = np.abs(s[values.held])
-            total = total + block.size.T @ pull
+            size += block.size.T @ pull
         labels = evaluation.point.labels
-        slope = np.abs(self.coordinates.slope(x, labels.interval))
-        low, high = self.coordinates.bounds(labels.fixed)
-        edges = np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0)
-        total = total + np.where(labels.fixed == FREE, slope, np.maximum(*edges))
-        found = max(float(total.max(initial=0.0)), 1e-3 * self.unit)
+        found = self.magnitude_of(evaluation.point.x, size, labels.interval, labels.fixed)
         evaluation.__dict__["_magnitude"] = found
         return found
+
+    def magnitude_of(self, x: Array, size: Array, interval: IntArray, fixed: IntArray) -> float:
+        """`magnitude` from the sums of the absolute values of all rows' terms (p,)."""
+        total = size + np.abs(self.q)
+        if self.Q is not None:
+            total = total + np.abs(self.Q) @ np.abs(x)
+        slope = np.abs(self.coordinates.slope(x, interval))
+        low, high = self.coordinates.bounds(fixed)
+        edges = np.where(np.isfinite(low), np.abs(low), 0.0), np.where(np.isfinite(high), np.abs(high), 0.0)
+        total = total + np.where(fixed == FREE, slope, np.maximum(*edges))
+        return max(float(total.max(initial=0.0)), 1e-3 * self.unit)
 
     @cached_property
     def unit(self) -> float:

@@ -19,7 +19,8 @@ from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
 from spdsl.solvers.active_set.system import System
-from spdsl.solvers.ages import Ages, age_refusals, in_share, resolve_ages
+from spdsl.problem.membership import in_share
+from spdsl.solvers.ages import Ages, age_refusals, resolve_ages
 from spdsl.solvers.alternate_search.search import search
 from spdsl.solvers.alternate_search.start import first_fit, start_option
 from spdsl.solvers.path_following.between import with_all_events
@@ -40,6 +41,12 @@ class PathOptions(CommonOptions):
     """Options of `path_following`."""
 
     start: Any = start_option("where alternate search starts at the lowest age: full (the fit of all samples), zero")
+    compiled: str = option(
+        "auto",
+        "passes over the samples in compiled loops: auto (from 1,000 samples on), always, never; "
+        "the first use for a loss and an SP-regularizer compiles them, which takes seconds",
+        choices=("auto", "always", "never"),
+    )
     max_nodes: int = option(
         1_000_000,
         "nodes after which the path ends early",
@@ -84,7 +91,7 @@ class PathFollowing(BackEnd[PathState]):
 
     def init(self, problem: BoundProblem, options: PathOptions) -> PathState:
         """Alternate search at the lowest age, polished by Newton."""
-        system = build(problem)
+        system = build(problem, compiled={"auto": None, "always": True, "never": False}[options.compiled])
         with small_systems(system.p):
             x = first_fit(problem, system, options.start, options.seed)
             losses = system.losses(x)
@@ -169,7 +176,7 @@ class PathFollowing(BackEnd[PathState]):
                 problem, ages, points, lambda: _all_critical_points(problem, system, records), system
             ),
             message=message,
-            history=_history(problem, system, ages, points),
+            history=_history(problem, system, records, ages, points),
             statistics=statistics,
         )
 
@@ -205,10 +212,14 @@ def _honest(status: Status, residuals: Array) -> Status:
     return Status.SOLVED if worst <= 1e-8 else Status.STALLED
 
 
-def _history(problem: BoundProblem, system: System, ages: Array, points: Array) -> History:
-    shares = [in_share(problem, system.losses(x), age) for age, x in zip(ages, points)]
-    nonzeros = [int(np.count_nonzero(x)) for x in points]
-    return History({"age": ages, "in_share": np.array(shares, float), "nonzeros": np.array(nonzeros, float)})
+def _history(problem: BoundProblem, system: System, records: list[Record], ages: Array, points: Array) -> History:
+    shares: list[float] = []
+    for record in records:
+        if record.kind == "jump" and record.left is not None:
+            shares.append(in_share(problem, system.losses(record.left), record.age))
+        shares.append(record.share)
+    nonzeros = np.count_nonzero(points, axis=1)
+    return History({"age": ages, "in_share": np.array(shares, float), "nonzeros": np.asarray(nonzeros, float)})
 
 
 def _statistics(state: PathState, records: list[Record]) -> dict[str, float]:

@@ -21,8 +21,8 @@ from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.degenerate import untangle
 from spdsl.solvers.active_set.minimize import Minimum, minimize, released, residual, violations, with_multipliers
 from spdsl.solvers.active_set.system import Labels, System
-from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, tangent
-from spdsl.solvers.path_following.leaps import Leaper, settled
+from spdsl.solvers.path_following.corrector import Converged, correct
+from spdsl.solvers.path_following.leaps import Leaper, Place, Stop, stop_residual, violation
 from spdsl.solvers.path_following.tracker import BrokenPathError, Tracker
 
 __all__ = ["AgeBranch"]
@@ -32,8 +32,8 @@ _HALVINGS = 8  # of a stretch, at most
 
 
 @dataclass(frozen=True)
-class _Stop:
-    """A point of a stretch, the path's tangents out of it and into it, and the coordinates' labels in the stretch."""
+class _End:
+    """A point of a stretch, the path's tangents out of it and into it, and what the coordinates do in the stretch."""
 
     age: float
     x: Array
@@ -42,8 +42,8 @@ class _Stop:
     labels: Labels
 
 
-def _stop_at(converged: Converged, way: Tangent, labels: Labels) -> _Stop:
-    return _Stop(converged.point.age, converged.point.x, way.dx, way.dx, labels)
+def _end_at(stop: Stop, labels: Labels) -> _End:
+    return _End(stop.age, stop.x, stop.dx, stop.dx, labels)
 
 
 class AgeBranch:
@@ -70,8 +70,8 @@ class AgeBranch:
         self.nodes = nodes
         self._critical = critical
         self._points: tuple[CriticalPoint, ...] | None = None
-        self._smooth = Leaper.serves(self.system)
-        self._stops: dict[int, list[_Stop]] = {}
+        self._leaper = Leaper(self.system) if Leaper.serves(self.system) else None
+        self._stops: dict[int, list[_End]] = {}
 
     def critical_points(self) -> tuple[CriticalPoint, ...]:
         """All critical points, ascending by age."""
@@ -86,7 +86,14 @@ class AgeBranch:
         k = min(max(k, 0), last)
         if self.ages[k] == age or k == last:
             return self._at_node(k, age)
-        found: Converged | Minimum | None = self._between(k, age)
+        found: Converged | Minimum | None
+        if self._leaper is None:
+            found = self._between(k, age)
+        else:
+            stop = self._settled(self._leaper, k, age)
+            if stop is not None:
+                return self.system.without_dust(stop.x), stop_residual(self.system, stop)
+            found = None
         if found is None:
             found = self._followed(k, age)
         return self.system.without_dust(found.point.x), residual(self.system, found.evaluation)
@@ -113,8 +120,6 @@ class AgeBranch:
     def _between(self, k: int, age: float) -> Converged | None:
         """Newton from the chord between two nodes, the labels read off at the point; None when it does not hold up."""
         system = self.system
-        if self._smooth:
-            return self._settled(k, age)
         share = (age - self.ages[k]) / (self.ages[k + 1] - self.ages[k])
         x = (1.0 - share) * self.nodes[k] + share * self.nodes[k + 1]
         labels = self._labels(k, x, age)
@@ -131,35 +136,36 @@ class AgeBranch:
             point = replace(converged.point, labels=fresh)
         return None
 
-    def _settled(self, k: int, age: float) -> Converged | None:
-        """Two Newton steps from the cubic through the two stops about the age; where that is too few, by way of nearer ones."""
-        stops = self._stops_of(k)
-        at = bisect.bisect_right(stops, age, key=lambda stop: stop.age) - 1
-        first, second = stops[at], stops[at + 1]
-        found = self._newton(first, second, age)
+    def _settled(self, leaper: Leaper, k: int, age: float) -> Stop | None:
+        """Two Newton steps from the cubic through the two ends about the age; where that is too few, by way of nearer ones."""
+        ends = self._ends_of(leaper, k)
+        at = bisect.bisect_right(ends, age, key=lambda end: end.age) - 1
+        first, second = ends[at], ends[at + 1]
+        found = self._newton(leaper, first, second, age)
         for _ in range(_HALVINGS):
-            if found is None or found[0].iterations <= 2:
+            if found is None or found.iterations <= 2:
                 break
-            middle = self._newton(first, second, 0.5 * (first.age + second.age))
+            middle = self._newton(leaper, first, second, 0.5 * (first.age + second.age))
             if middle is None:
                 break
-            stop = _stop_at(*middle, first.labels)
-            first, second = (stop, second) if age >= stop.age else (first, stop)
-            found = self._newton(first, second, age)
-        return None if found is None else found[0]
+            end = _end_at(middle, first.labels)
+            first, second = (end, second) if age >= end.age else (first, end)
+            found = self._newton(leaper, first, second, age)
+        return found
 
-    def _refined(self, first: _Stop, second: _Stop, halvings: int) -> list[_Stop]:
-        """Stops from the first up to, but without, the second, so close that Newton takes two steps half-way between them.
+    def _refined(self, leaper: Leaper, first: _End, second: _End, halvings: int) -> list[_End]:
+        """Ends from the first up to, but without, the second, so close that Newton takes two steps half-way between them.
 
         They depend on the stretch alone, so that an answer never depends on what was asked before it.
         """
-        middle = self._newton(first, second, 0.5 * (first.age + second.age))
-        if middle is None or middle[0].iterations <= 2 or not halvings:
+        middle = self._newton(leaper, first, second, 0.5 * (first.age + second.age))
+        if middle is None or middle.iterations <= 2 or not halvings:
             return [first]
-        stop = _stop_at(*middle, first.labels)
-        return [*self._refined(first, stop, halvings - 1), *self._refined(stop, second, halvings - 1)]
+        end = _end_at(middle, first.labels)
+        left, right = ((first, end), (end, second))
+        return [*self._refined(leaper, *left, halvings - 1), *self._refined(leaper, *right, halvings - 1)]
 
-    def _newton(self, first: _Stop, second: _Stop, age: float) -> tuple[Converged, Tangent] | None:
+    def _newton(self, leaper: Leaper, first: _End, second: _End, age: float) -> Stop | None:
         """Newton from the cubic, the samples' labels renewed at every step; None where the result does not hold up."""
         system, labels = self.system, first.labels
         h, t = second.age - first.age, (age - first.age) / (second.age - first.age)
@@ -167,46 +173,41 @@ class AgeBranch:
         x = s * s * ((1.0 + 2.0 * t) * first.x + t * h * first.out) + t * t * (
             (1.0 + 2.0 * s) * second.x - s * h * second.arrived
         )
-        point = system.point(age, x, labels)
-        found = settled(system, point, system.magnitude(system.evaluate(point)))
-        if found is None or found[0].factor.verdict == "indefinite":
+        found = leaper.settle(self._place(age, x, labels))
+        if found is None or found.factor.verdict == "indefinite":
             return None
-        scale = system.magnitude(found[0].evaluation)
-        worst, _ = violations(system, found[0].evaluation)
-        moved = system.coordinates.relabel(found[0].point.x, labels.interval)
+        moved = system.coordinates.relabel(found.x, labels.interval)
         inside = np.array_equal(np.where(labels.fixed == FREE, moved, labels.interval), labels.interval)
-        return found if inside and worst <= 1e-10 * scale else None
+        return found if inside and violation(system, found) <= 1e-10 * found.scale else None
 
-    def _stops_of(self, k: int) -> list[_Stop]:
-        """The two ends of a stretch with the path's tangents there, and the stops between them; kept."""
+    def _place(self, age: float, x: Array, labels: Labels) -> Place:
+        return Place(age, self.system.snap(x, labels), labels.interval, labels.fixed)
+
+    def _ends_of(self, leaper: Leaper, k: int) -> list[_End]:
+        """The two ends of a stretch with the path's tangents there, and the points between them that it takes; kept."""
         kept = self._stops.get(k)
         if kept is None:
             ages, nodes = self.ages[k : k + 2], self.nodes[k : k + 2]
-            block = self.system.blocks[0]
-            labels = self._released(k, self._labels(k, nodes.mean(axis=0), float(ages.mean())))
+            labels = self._released(leaper, k, self._labels(k, nodes.mean(axis=0), float(ages.mean())))
             kept = []
             for end, share in ((0, 1e-7), (1, 1.0 - 1e-7)):  # just inside, where samples at a border have crossed it
                 age, x = (1.0 - share) * ages[0] + share * ages[1], (1.0 - share) * nodes[0] + share * nodes[1]
-                rows = (block.labels(block.predict(x), float(age)),)
-                evaluation = self.system.evaluate(self.system.point(float(age), x, replace(labels, rows=rows)))
-                way = tangent(self.system, evaluation, self.system.factor(evaluation)).dx
-                kept.append(_Stop(float(ages[end]), nodes[end], way, way, labels))
-            kept = self._stops[k] = [*self._refined(kept[0], kept[1], _HALVINGS), kept[1]]
+                way = leaper.way(self._place(float(age), x, labels))
+                kept.append(_End(float(ages[end]), nodes[end], way, way, labels))
+            kept = self._stops[k] = [*self._refined(leaper, kept[0], kept[1], _HALVINGS), kept[1]]
         return kept
 
-    def _released(self, k: int, labels: Labels) -> Labels:
+    def _released(self, leaper: Leaper, k: int, labels: Labels) -> Labels:
         """The labels without coordinates that are at a kink at both ends of a stretch, but leave it in between."""
         system = self.system
         x, age = 0.5 * (self.nodes[k] + self.nodes[k + 1]), 0.5 * float(self.ages[k] + self.ages[k + 1])
         for _ in range(system.p):
-            point = system.point(age, x, labels)
-            found = settled(system, point, system.magnitude(system.evaluate(point)), 12)
-            if found is None:
+            found = leaper.settle(self._place(age, x, labels), max_iterations=12)
+            if found is None or violation(system, found) <= 1e-10 * found.scale:
                 break
-            worst, where = violations(system, found[0].evaluation)
-            if worst <= 1e-10 * system.magnitude(found[0].evaluation):
-                break
-            labels = released(system, found[0].point, where).labels
+            point = system.point(age, found.x, labels)
+            evaluation = system.evaluate(replace(point, labels=system.relabel(labels, found.x, age)))
+            labels = released(system, evaluation.point, violations(system, evaluation)[1]).labels
         return labels
 
     def _proven(self, converged: Converged) -> Converged | None:

@@ -19,7 +19,7 @@ from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Converged, correct
 from spdsl.solvers.path_following.folds import Fold
 
-__all__ = ["land_after_event", "land_after_fold"]
+__all__ = ["land_after_event", "land_after_fold", "sized", "way_out"]
 
 
 def land_after_event(system: System, converged: Converged, labels: Labels) -> Minimum:
@@ -30,7 +30,7 @@ def land_after_event(system: System, converged: Converged, labels: Labels) -> Mi
     point = converged.point
     if not system.weighting.continuous:
         return _after_weight_jump(system, converged)
-    direction = _way_out(system, converged, labels)
+    direction = way_out(system, converged, labels)
     if direction is None:
         return _just_beyond(system, converged)
     minimum = flow_down(system, point.age, point.x, labels, direction)
@@ -40,7 +40,7 @@ def land_after_event(system: System, converged: Converged, labels: Labels) -> Mi
 def land_after_fold(system: System, fold: Fold) -> Minimum:
     """The minimum beyond a smooth fold: on along the direction in which the path runs through it."""
     point = fold.converged.point
-    minimum = flow_down(system, point.age, point.x, point.labels, _sized(system, fold.direction))
+    minimum = flow_down(system, point.age, point.x, point.labels, sized(system, fold.direction))
     return minimum if minimum.failure else _polished(system, minimum, point.age)
 
 
@@ -53,7 +53,8 @@ def _after_weight_jump(system: System, converged: Converged) -> Minimum:
     return search(system, beyond, point.x, point.labels).minimum
 
 
-def _way_out(system: System, converged: Converged, labels: Labels) -> Array | None:
+def way_out(system: System, converged: Converged, labels: Labels) -> Array | None:
+    """A small displacement (p,) downhill from an event under the labels beyond it; None where no direction bends down."""
     point = converged.point
     beyond = system.evaluate(system.point(point.age, point.x, labels))
     factor = system.factor(beyond)
@@ -75,7 +76,7 @@ def _way_out(system: System, converged: Converged, labels: Labels) -> Array | No
     inward = float(rates[changed].sum())
     if inward == 0.0:
         return None
-    return _sized(system, direction if inward > 0.0 else -direction)
+    return sized(system, direction if inward > 0.0 else -direction)
 
 
 def _changed(system: System, before: Labels, after: Labels) -> IntArray:
@@ -101,7 +102,7 @@ def _changed(system: System, before: Labels, after: Labels) -> IntArray:
     return np.asarray(indices, np.int64)
 
 
-def _sized(system: System, direction: Array) -> Array:
+def sized(system: System, direction: Array) -> Array:
     """A displacement that leaves rounding behind and is small otherwise: 1e-6 of the loss's scale."""
     size = float(np.abs(np.asarray(system.blocks[0].A @ direction)).max(initial=0.0)) / system.blocks[0].scale
     return np.asarray(direction * (1e-6 / max(size, 1e-300)))

@@ -5,17 +5,19 @@ In: the tracker's nodes as they come. Out: records, and from them the nodes of a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
 
 from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
+from spdsl.problem.membership import in_share
 from spdsl.solution import CriticalPoint
 from spdsl.solvers.active_set.minimize import residual
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 from spdsl.solvers.path_following.causes import Cause, describe
+from spdsl.solvers.path_following.leaps import Stop, stop_residual
 
 __all__ = ["Record", "Recorder", "critical_points", "nodes_of_path"]
 
@@ -34,6 +36,10 @@ class Recorded(Protocol):
     @property
     def evaluation(self) -> Evaluation:
         """The system there."""
+
+    @property
+    def stop(self) -> Stop | None:
+        """The stop that it is, which needs no evaluation."""
 
     @property
     def kind(self) -> str:
@@ -72,6 +78,7 @@ class Record:
     left: Array | None = None
     change: float = 0.0
     leapt: bool = False  # the way here was a leap: events of samples may lie on it
+    share: float = 1.0  # of the samples that are in
 
 
 class Recorder:
@@ -84,7 +91,15 @@ class Recorder:
 
     def add(self, last: Record | None, node: Recorded) -> tuple[Record, bool]:
         """The node's record, and whether it replaces the last one (an event of the same age)."""
-        x, error = node.point.x, residual(self.system, node.evaluation)
+        record, replaces = self._record(last, node)
+        losses = node.evaluation.losses if node.stop is None else node.stop.sweep.rows[3]
+        return replace(record, share=in_share(self.problem, losses, node.age)), replaces
+
+    def _record(self, last: Record | None, node: Recorded) -> tuple[Record, bool]:
+        if node.stop is None:
+            x, error = node.point.x, residual(self.system, node.evaluation)
+        else:
+            x, error = node.stop.x, stop_residual(self.system, node.stop)
         if node.kind not in ("turning", "jump") or node.before is None or node.cause is None:
             self.before = None
             return Record(node.age, x, node.kind, error, leapt=node.kind == "leap"), False

@@ -22,11 +22,13 @@ from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, corrected_event, tangent
 from spdsl.solvers.path_following.crossing import STEADY, Crossed, cross, due
+from spdsl.solvers.path_following.descent import descend
+from spdsl.solvers.path_following.ends import end_ahead
 from spdsl.solvers.path_following.floor import stays_convex
 from spdsl.solvers.path_following.folds import find_fold
 from spdsl.solvers.path_following.hermite import Crossing, earliest_crossing
-from spdsl.solvers.path_following.jumps import land_after_event, land_after_fold
-from spdsl.solvers.path_following.leaps import Leap, Leaper
+from spdsl.solvers.path_following.jumps import land_after_event, land_after_fold, sized, way_out
+from spdsl.solvers.path_following.leaps import Leap, Leaper, Passed, Place, Stop
 
 __all__ = ["BrokenPathError", "Node", "Tracker"]
 
@@ -40,6 +42,9 @@ class BrokenPathError(Exception):
 
 _BEYOND = 1e-12, 1e-10, 1e-8, 1e-6, 1e-4  # how far, relative to the age, a descent begins anew
 _SAME = 1e-9  # ages that differ by less, relative, are one
+_TRIES = 8  # leaps from one node
+_CERTIFIED = 0.9  # share of the way to the end of a branch
+_PATIENCE = 1  # leaps that fail before the end of the branch is looked for
 _TIES = 100  # nodes at one age after which its events are taken to undo one another
 
 
@@ -71,6 +76,8 @@ class Node:
         The leap to try next.
     anchor, tied : float, int
         The age of the first of the nodes that lie, to rounding, at one age, and how many came after it.
+    stop : Stop or None
+        Where a leap ended, or a turning point that one met: the next leap starts there.
     """
 
     converged: Converged
@@ -87,6 +94,7 @@ class Node:
     leapt: bool = False
     anchor: float = 0.0
     tied: int = 0
+    stop: Stop | None = None
 
     def gaps(self, system: System) -> tuple[Array, Array]:
         """All gaps and their rates along the way out; kept after the first call."""
@@ -99,7 +107,7 @@ class Node:
     @property
     def point(self) -> Point:
         """The labelled point."""
-        return self.converged.evaluation.point
+        return self.converged.point
 
     @property
     def evaluation(self) -> Evaluation:
@@ -109,7 +117,7 @@ class Node:
     @property
     def age(self) -> float:
         """Its age."""
-        return self.point.age
+        return self.point.age if self.stop is None else self.stop.age
 
 
 class Tracker:
@@ -151,7 +159,7 @@ class Tracker:
         return replace(found, anchor=anchor, tied=node.tied + 1)
 
     def _advance(self, node: Node, upper: float) -> Node:
-        if self.leaper is not None and node.kind == "leap":
+        if self.leaper is not None and node.stop is not None:
             node, landed = self._leap(self.leaper, node, upper)
             if landed is not None:
                 return landed
@@ -159,7 +167,7 @@ class Tracker:
         ready = due(gaps, rates, node.age, NOISE)
         if ready.size:
             return self._through(node, node.converged, node.out, ready, at_node=True)
-        if self.leaper is not None and node.kind != "leap":
+        if self.leaper is not None and node.stop is None:
             node, landed = self._leap(self.leaper, node, upper)
             if landed is not None:
                 return landed
@@ -185,17 +193,54 @@ class Tracker:
 
     def _leap(self, leaper: Leaper, node: Node, upper: float) -> tuple[Node, Node | None]:
         """The node after a leap, if one leads farther than the next event; else the node with less hope of leaps."""
+        start = node.stop or leaper.at(node.converged, node.out)
         h = min(node.leap or node.stride, upper - node.age)
-        for attempt in range(4):
-            if h <= 1e-9 * node.age or (attempt and h <= self._next_event(node)):
+        for attempt in range(_TRIES):
+            if h <= 1e-9 * node.age or (attempt > 1 and h <= self._next_event(node)):
                 break
             age = upper if node.age + h >= upper * (1.0 - 1e-15) else node.age + h
-            found = leaper.leap(node.converged, node.out, age)
+            found = leaper.leap(start, age)
             if isinstance(found, Leap):
-                return node, self._leapt(node, found, h * (1.6 if attempt == 0 else 1.1))
+                return node, self._leapt(node, found, h * (found.longer if attempt == 0 else min(found.longer, 1.1)))
             self.rejections += 1
+            if attempt == _PATIENCE:
+                ended = self._ended(leaper, node, start, h, upper)
+                if isinstance(ended, Node):
+                    return node, ended
+                found = min(found, ended)
             h *= found
         return replace(node, leap=max(h, 1.1e-9 * node.age)), None
+
+    def _ended(self, leaper: Leaper, node: Node, start: Stop, h: float, upper: float) -> Node | float:
+        """The landing after the end of the branch within h, when sweeps alone can tell it; or the share of h to leap next.
+
+        Nearly the whole way to the end must be certified, or another branch's end could be taken for this one's.
+        """
+        end = end_ahead(leaper, start, h)
+        if end is None or not start.age < end.place.age <= upper:
+            return 1.0
+        way = end.place.age - start.age
+        most = leaper.leap(start, start.age + _CERTIFIED * way)
+        if not isinstance(most, Leap):
+            return most * _CERTIFIED * way / h
+        if most.event >= 0:
+            return self._leapt(node, most, way)
+        landed = self._descended(leaper, node, end.place, sized(self.system, end.direction), h)
+        if landed is None:
+            return 0.5 * way / h
+        before, behind = (Labels((rows,), end.place.interval, end.place.fixed) for rows in (end.before, end.behind))
+        return replace(landed, before=before, cause=behind, leapt=True)
+
+    def _descended(self, leaper: Leaper, node: Node, place: Place, direction: Array, h: float) -> Node | None:
+        """The node at the minimum below a place where the branch ends; None where sweeps alone can't tell it."""
+        landed = descend(leaper, place, direction)
+        if landed is None:
+            return None
+        change = float(np.abs(landed.x - place.x).max(initial=0.0))
+        if not change > 1e-9 * float(np.abs(place.x).max(initial=1e-300)):
+            return None
+        found = self._stopped(landed, "jump", node.stride, 4.0 * h)
+        return replace(found, arrived=None, change=change, left=place.x)
 
     def _next_event(self, node: Node) -> float:
         """About how far the next event of any kind is."""
@@ -204,14 +249,25 @@ class Tracker:
             return float(np.where(rates < 0.0, np.maximum(gaps, 0.0) / -rates, np.inf).min(initial=np.inf))
 
     def _leapt(self, node: Node, leap: Leap, longer: float) -> Node:
-        self.newton_steps += leap.converged.iterations
-        landed = Node(leap.converged, leap.arrived, "leap", node.stride, longer, leap.arrived)
+        self.newton_steps += leap.stop.iterations
+        landed = self._stopped(leap.stop, "leap", node.stride, longer)
         if leap.event < 0:
             return landed
+        if leap.beyond is not None and leap.beyond.age > (node.anchor or node.age) * (1.0 + _SAME):
+            rows, place = landed.point.labels.rows, leap.beyond.place
+            after = Labels(rows, place.interval, place.fixed)
+            turned = self._stopped(leap.beyond, "turning", node.stride, 2.0 * longer)
+            return replace(turned, arrived=landed.out, before=landed.point.labels, cause=after, leapt=True)
+        event = leap.event + 4 * self.system.blocks[0].m
         gaps, rates = landed.gaps(self.system)
         ready = due(gaps, rates, landed.age, 10.0 * NOISE)
-        ready = ready if leap.event in ready else np.append(ready, leap.event)
-        return replace(self._through(landed, leap.converged, leap.arrived, ready, at_node=True), leapt=True)
+        ready = ready if event in ready else np.append(ready, event)
+        return replace(self._through(landed, landed.converged, landed.out, ready, at_node=True), leapt=True)
+
+    def _stopped(self, stop: Stop, kind: Literal["leap", "turning", "jump"], stride: float, leap: float) -> Node:
+        """A stop as a node."""
+        way = Tangent(stop.dx, (np.zeros(self.system.blocks[0].m),))
+        return Node(Passed(self.system, stop), way, kind, stride, leap, way, stop=stop)
 
     # -- strides -----------------------------------------------------------------------------------------------------
 
@@ -333,6 +389,13 @@ class Tracker:
             beyond, out = self._exact(crossed)
             labels = crossed.evaluation.point.labels
             return Node(beyond, out, "turning", node.stride, 2.0 * node.leap, came, before, labels)
+        if self.leaper is not None:
+            point, direction = converged.point, way_out(self.system, converged, crossed)
+            if direction is not None:
+                place = Place(point.age, point.x, crossed.interval, crossed.fixed)
+                landed = self._descended(self.leaper, node, place, direction, node.leap)
+                if landed is not None:
+                    return replace(landed, arrived=came, before=before, cause=crossed)
         minimum = land_after_event(self.system, converged, crossed)
         return self._landed(node, converged.point, minimum, came, before, crossed)
 

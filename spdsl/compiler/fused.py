@@ -1,7 +1,7 @@
 """One pass over all samples: the numba twins of a loss and of v* in single loops, for engines that work on many samples.
 
 In: the stored derivations of a PC^r function and of v*. Out: compiled loops that label samples, evaluate them under given
-labels, make Newton's system, and bound curvatures from below. They are kept on the disk beside the twins; where no file can
+labels, make Newton's system, and bound its Hessian from below. They are kept on the disk beside the twins; where no file can
 be written there are none, and the NumPy tier serves.
 """
 
@@ -20,6 +20,8 @@ import numpy as np
 from numba import njit
 from {function_module} import piece_curvature, piece_of as piece_at, piece_slope, piece_value
 from {weights_module} import piece_dage, piece_dloss, piece_of as band_at, piece_weight
+
+CHUNK = 256  # samples whose values stay in the innermost cache
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -63,69 +65,183 @@ def curvature(piece, band, u, age, row, own, factor):
     return finite(bend + piece_dloss(band, loss, age, own) * slope * slope * factor)
 
 
-@njit(cache=CACHE, error_model="numpy", fastmath={"contract", "reassoc"})
-def newton(A, c, x, age, theta, own, factor, gradient, by_age, H):
-    """The loss's gradient (f,), its derivative by the age (f,) and its Hessian (f, f) at x: one pass over A (m, f)."""
-    m, f = A.shape
-    gradient[:] = 0.0
-    by_age[:] = 0.0
+@njit(cache=CACHE, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def newton(At, c, x, free, age, theta, own, factor, sums, H, rows):
+    """One pass over all samples at x, in chunks that stay in the cache.
+
+    sums (3, p): the loss's gradient, its derivative by the age, the sum of its terms' sizes. H (f, f): the Hessian over the
+    free coordinates. rows (5, n): u, curvatures, derivatives of the pulls by the age, losses, the curvatures' convex part.
+    """
+    p, n = At.shape
+    f = free.size
+    sums[:, :] = 0.0
     H[:, :] = 0.0
-    for i in range(m):
-        row = theta[min(i, theta.shape[0] - 1)]
-        u = c[i]
-        for j in range(f):
-            u += A[i, j] * x[j]
-        piece = piece_at(u, row)
-        loss = piece_value(piece, u, row)
-        band = band_at(loss, age, own)
-        pull = factor[i] * piece_slope(piece, u, row)
-        push = piece_weight(band, loss, age, own) * pull
-        aging = piece_dage(band, loss, age, own) * pull
-        bend = curvature(piece, band, u, age, row, own, factor[i])
-        if push == 0.0 and bend == 0.0 and aging == 0.0:
-            continue
-        for j in range(f):
-            gradient[j] += push * A[i, j]
-            by_age[j] += aging * A[i, j]
-            scaled = bend * A[i, j]
-            for k in range(j + 1):
-                H[j, k] += scaled * A[i, k]
-    for j in range(f):
-        for k in range(j):
-            H[k, j] = H[j, k]
+    push, scaled = np.empty(CHUNK), np.empty(CHUNK)
+    last = theta.shape[0] - 1
+    for start in range(0, n, CHUNK):
+        end = min(start + CHUNK, n)
+        m = end - start
+        u, bends, agings = rows[0, start:end], rows[1, start:end], rows[2, start:end]
+        losses, convex = rows[3, start:end], rows[4, start:end]
+        u[:] = c[start:end]
+        for j in range(p):
+            if x[j] != 0.0:
+                add(x[j], At[j, start:end], u)
+        for i in range(m):
+            row = theta[min(start + i, last)]
+            piece = piece_at(u[i], row)
+            loss = piece_value(piece, u[i], row)
+            band = band_at(loss, age, own)
+            weight = piece_weight(band, loss, age, own)
+            slope = piece_slope(piece, u[i], row)
+            pull = factor[start + i] * slope
+            push[i] = weight * pull
+            losses[i] = loss
+            agings[i] = piece_dage(band, loss, age, own) * pull
+            bend = factor[start + i] * weight * piece_curvature(piece, u[i], row)
+            convex[i] = max(finite(bend), 0.0)
+            bends[i] = finite(bend + piece_dloss(band, loss, age, own) * slope * pull)
+        for j in range(p):
+            column = At[j, start:end]
+            first, second, third = 0.0, 0.0, 0.0
+            for i in range(m):
+                term = push[i] * column[i]
+                first += term
+                third += abs(term)
+                second += agings[i] * column[i]
+            sums[0, j] += first
+            sums[1, j] += second
+            sums[2, j] += third
+        gram(At, free, start, end, bends, scaled, H)
+    mirror(H)
+
+
+@njit(cache=CACHE, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def add(factor, values, total):
+    for i in range(total.size):
+        total[i] += factor * values[i]
+
+
+@njit(cache=CACHE, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def gram(At, free, start, end, c, scaled, H):
+    m = end - start
+    for a in range(free.size):
+        column = At[free[a], start:end]
+        for i in range(m):
+            scaled[i] = c[i] * column[i]
+        for b in range(a + 1):
+            other = At[free[b], start:end]
+            total = 0.0
+            for i in range(m):
+                total += scaled[i] * other[i]
+            H[a, b] += total
 
 
 @njit(cache=CACHE, error_model="numpy")
-def floors(low, high, first, last, theta, own, factor, floor):
-    for i in range(low.size):
-        row = theta[min(i, theta.shape[0] - 1)]
-        least = floor[i]
-        first_piece, last_piece, first_band, last_band = 127, 0, 127, 0
-        for corner in range(5):
-            u = low[i] if corner < 2 else high[i]
-            age = first if corner % 2 == 0 else last
-            if corner == 4:
-                u, age = 0.5 * (low[i] + high[i]), 0.5 * (first + last)
-            piece = piece_at(u, row)
-            band = band_at(piece_value(piece, u, row), age, own)
-            least = min(least, curvature(piece, band, u, age, row, own, factor[i]))
-            first_piece, last_piece = min(first_piece, piece), max(last_piece, piece)
+def whole_gram(At, free, c, H):
+    """A' diag(c) A over the free coordinates (f, f)."""
+    H[:, :] = 0.0
+    scaled = np.empty(CHUNK)
+    for start in range(0, c.size, CHUNK):
+        end = min(start + CHUNK, c.size)
+        gram(At, free, start, end, c[start:end], scaled, H)
+    mirror(H)
+
+
+@njit(cache=CACHE)
+def mirror(H):
+    for a in range(H.shape[0]):
+        for b in range(a):
+            H[b, a] = H[a, b]
+
+
+@njit(cache=CACHE, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def along(At, free, dx, rows, du, change):
+    """How u (n,) and the loss's gradient (p,) change by the age along the path's tangent dx over the free coordinates."""
+    p, n = At.shape
+    change[:] = 0.0
+    pull = np.empty(CHUNK)
+    for start in range(0, n, CHUNK):
+        end = min(start + CHUNK, n)
+        m = end - start
+        part, bends, agings = du[start:end], rows[1, start:end], rows[2, start:end]
+        part[:] = 0.0
+        for a in range(free.size):
+            add(dx[a], At[free[a], start:end], part)
+        for i in range(m):
+            pull[i] = bends[i] * part[i] + agings[i]
+        for j in range(change.size):
+            column = At[j, start:end]
+            total = 0.0
+            for i in range(m):
+                total += pull[i] * column[i]
+            change[j] += total
+
+
+@njit(cache=CACHE, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
+def lowest(At, free, first, last, before, du0, after, du1, theta, own, factor, H):
+    """The Hessian with every sample's curvature at its least over a stretch between two ages.
+
+    u runs in the hull of the Bezier points of its Hermite cubic, widened by a tenth. The least curvature is taken over the
+    hull's ends at both ages and the middle; where these differ in piece or band, over all pieces and bands between.
+    """
+    n = At.shape[1]
+    third = (last - first) / 3.0
+    H[:, :] = 0.0
+    floor, scaled = np.empty(CHUNK), np.empty(CHUNK)
+    end_row = theta.shape[0] - 1
+    for start in range(0, n, CHUNK):
+        end = min(start + CHUNK, n)
+        for i in range(end - start):
+            k = start + i
+            row = theta[min(k, end_row)]
+            u0, u1 = before[0, k], after[0, k]
+            b1, b2 = u0 + third * du0[k], u1 - third * du1[k]
+            low, high = min(min(u0, u1), min(b1, b2)), max(max(u0, u1), max(b1, b2))
+            widen = 0.1 * (high - low)
+            low, high = low - widen, high + widen
+            floor[i] = least(low, high, first, last, row, own, factor[k], min(before[1, k], after[1, k]))
+        gram(At, free, start, end, floor, scaled, H)
+    mirror(H)
+
+
+@njit(cache=CACHE, error_model="numpy")
+def least(low, high, first, last, row, own, factor, found):
+    first_piece, last_piece, first_band, last_band = 127, 0, 127, 0
+    for place in range(3):
+        u = low if place == 0 else (high if place == 1 else 0.5 * (low + high))
+        piece = piece_at(u, row)
+        loss = piece_value(piece, u, row)
+        slope = piece_slope(piece, u, row)
+        bend = piece_curvature(piece, u, row)
+        first_piece, last_piece = min(first_piece, piece), max(last_piece, piece)
+        for time in range(2 if place < 2 else 1):
+            age = 0.5 * (first + last) if place == 2 else (first if time == 0 else last)
+            band = band_at(loss, age, own)
             first_band, last_band = min(first_band, band), max(last_band, band)
-        if first_piece < last_piece or first_band < last_band:
-            for piece in range(first_piece, last_piece + 1):
-                for band in range(first_band, last_band + 1):
-                    for corner in range(4):
-                        u = low[i] if corner < 2 else high[i]
-                        age = first if corner % 2 == 0 else last
-                        least = min(least, curvature(piece, band, u, age, row, own, factor[i]))
-        floor[i] = least
+            weighed = piece_weight(band, loss, age, own) * bend + piece_dloss(band, loss, age, own) * slope * slope
+            found = min(found, finite(factor * weighed))
+    if first_piece < last_piece or first_band < last_band:
+        for piece in range(first_piece, last_piece + 1):
+            for band in range(first_band, last_band + 1):
+                for corner in range(4):
+                    u = low if corner < 2 else high
+                    age = first if corner % 2 == 0 else last
+                    found = min(found, curvature(piece, band, u, age, row, own, factor))
+    return found
 '''
 
 
+# A division by what is the same for all samples becomes a multiplication.
+_EXACTLY, _QUICKLY = "error_model='numpy'", "error_model='numpy', fastmath={'arcp', 'contract'}"
+
+
 def fused_loops(function: Stored, weights: Stored) -> SimpleNamespace | None:
-    """The loops of a function and of v*: ``label``, ``evaluate`` and ``floors``; None where they can't be kept."""
-    function.compiled(), weights.compiled()  # so that their modules can be imported by name
-    modules = [f"spdsl_kernels_{item.name}" for item in (function, weights)]
+    """The loops of a function and of v*: ``label``, ``evaluate``, ``newton``, ``along``, ``whole_gram`` and ``lowest``; None where they can't be kept."""
+    for item in (function, weights):  # so that their modules can be imported by name
+        if import_loops(f"quick_{item.name}", item.numba_source.replace(_EXACTLY, _QUICKLY)) is None:
+            return None
+    modules = [f"spdsl_kernels_quick_{item.name}" for item in (function, weights)]
     source = _SOURCE
     for name, value in (
         ("{function}", function.name),

@@ -168,6 +168,8 @@ def _is_implicit(function: Any) -> bool:
 
 def _numbers(theta: tuple[Any, ...]) -> tuple[Any, ...]:
     """NumPy numbers: where a Python float raises OverflowError they give inf."""
+    if all(type(value) in (np.float64, np.ndarray) for value in theta):
+        return theta
     return tuple(np.float64(value) if np.ndim(value) == 0 else value for value in theta)
 
 

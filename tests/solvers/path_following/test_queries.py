@@ -35,7 +35,7 @@ def test_a_query_is_exact_after_at_most_two_newton_steps(solved):
     bound, path = solved
     for age in np.random.default_rng(1).uniform(*path.age_range, 60):
         k = int(np.searchsorted(path.ages, age, side="right")) - 1
-        found = path.branch._between(k, age)
+        found = path.branch._settled(path.branch._leaper, k, age)
         assert found is not None
         assert found.iterations <= 2
         solution = path(age)

@@ -66,10 +66,9 @@ class BorderedFactor:
         if self.reduced.shape[0] == 0:
             return "definite"
         factor, info = lapack.dpotrf(self.reduced, lower=1, clean=0)
-        if info == 0:
-            if (factor.diagonal() ** 2 > _PIVOT * self.reduced.diagonal()).all():
-                self._chol = factor
-                return "definite"
+        if info == 0 and (factor.diagonal() ** 2 > _PIVOT * self.reduced.diagonal()).all():
+            self._chol = factor
+            return "definite"
         values, vectors = np.linalg.eigh(self.reduced)
         self._eigen = (values, vectors)
         size = float(np.abs(values).max())

@@ -16,10 +16,10 @@ import numpy as np
 from spdsl.diagnostics import SpdslWarning
 from spdsl.problem import BoundProblem, Problem
 from spdsl.problem.functions import Array
+from spdsl.problem.membership import in_share
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
 from spdsl.solvers.active_set.system import System
-from spdsl.problem.membership import in_share
 from spdsl.solvers.ages import Ages, age_refusals, resolve_ages
 from spdsl.solvers.alternate_search.search import search
 from spdsl.solvers.alternate_search.start import first_fit, start_option

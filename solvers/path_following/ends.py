@@ -60,12 +60,13 @@ def end_ahead(leaper: Leaper, start: Stop, h: float) -> End | None:
     found = _bracket(search, low, 0.5 * h / low.rate, start.age + 1.05 * h)
     if found is None:
         return None
-    low, high = _narrowed(search, *found)
-    if not search.holds(low):
+    narrowed = _narrowed(search, *found)
+    if narrowed is None or not search.holds(narrowed[0]):
         return None
+    low, high = narrowed
     block = leaper.system.blocks[0]
-    labels = [block.labels(point.sweep.rows[0], point.place.age) for point in (low, high)]
-    return End(low.place, *labels, high.dx)
+    before, behind = (block.labels(point.sweep.rows[0], point.place.age) for point in (low, high))
+    return End(low.place, before, behind, high.dx)
 
 
 def _bracket(search: _Search, low: _Point, step: float, farthest: float) -> tuple[_Point, _Point] | None:
@@ -85,25 +86,34 @@ def _bracket(search: _Search, low: _Point, step: float, farthest: float) -> tupl
     return None
 
 
-def _narrowed(search: _Search, low: _Point, high: _Point) -> tuple[_Point, _Point]:
-    """Both points at the end, to rounding: by turns where the tangents cross, and where the rate would be 0."""
+def _narrowed(search: _Search, low: _Point, high: _Point) -> tuple[_Point, _Point] | None:
+    """Both points at the end, to rounding: by turns where the tangents cross, and where the rate would be 0.
+
+    None where Newton can't get that near (a corner may throw it back and forth).
+    """
     for count in range(80):
         width = high.length - low.length
         fall = low.rate - high.rate
         crossing = (high.place.age - low.place.age - high.rate * width) / fall
         top = low.place.age + low.rate * crossing
-        best = max(low.place.age, high.place.age)
-        if top - best <= _SAME * best and (count > 40 or search.differ(low, high) <= 1):
-            break
+        short = (top - low.place.age) / low.place.age
+        if abs(short) <= _SAME and (count > 40 or search.differ(low, high) <= 1):
+            return low, high
         if width <= 1e-15 * abs(high.length):
-            break
+            return (low, high) if abs(short) <= 10.0 * _SAME else None
         guess = (crossing, width * low.rate / fall, 0.5 * width)[count % 3]
-        guess = min(max(guess, 0.001 * width), 0.999 * width)
-        middle = search.ahead(low, low.length + guess) or search.ahead(high, low.length + guess)
+        if not 0.0 < crossing < width:  # more events in between: the tangents bound nothing yet
+            guess = 0.5 * width
+        middle: _Point | None = None
+        for share in (guess / width, 0.25, 0.75):
+            length = low.length + min(max(share, 0.001), 0.999) * width
+            middle = search.ahead(low, length, 0.0) or search.ahead(high, length, 0.0)
+            if middle is not None:
+                break
         if middle is None:
-            break
+            return None
         low, high = (middle, high) if middle.rate > 0.0 else (low, middle)
-    return low, high
+    return None
 
 
 class _Search:
@@ -116,8 +126,8 @@ class _Search:
         self.direction = start.dx / max(float(np.linalg.norm(start.dx)), 1e-300)
         self.origin = float(self.direction @ start.x)
 
-    def ahead(self, near: _Point, length: float) -> _Point | None:
-        """From a point to another length; None when Newton fails or the path turns too sharply."""
+    def ahead(self, near: _Point, length: float, least: float = 0.8) -> _Point | None:
+        """From a point to another length; None when Newton fails or the path turns more than by a cosine of `least`."""
         step = length - near.length
         place = Place(
             near.place.age + step * near.rate,
@@ -128,7 +138,7 @@ class _Search:
         found = self.at(length, place, near)
         if found is None:
             return None
-        alike = float(found.dx @ near.dx) >= 0.8 * float(np.linalg.norm(found.dx) * np.linalg.norm(near.dx))
+        alike = float(found.dx @ near.dx) >= least * float(np.linalg.norm(found.dx) * np.linalg.norm(near.dx))
         return found if alike else None
 
     def at(self, length: float, place: Place, near: _Point | None) -> _Point | None:

@@ -106,26 +106,26 @@ class Passed(Converged):
         self.__dict__.update(system=system, stop=stop)
 
     @cached_property
-    def point(self) -> Point:  # type: ignore[override]
+    def point(self) -> Point:
         """The labelled point."""
         system, place = self.__dict__["system"], self.__dict__["stop"].place
         rows = system.blocks[0].labels(self.__dict__["stop"].sweep.rows[0], place.age)
         return Point(place.age, place.x, Labels((rows,), place.interval, place.fixed), (np.zeros(system.blocks[0].m),))
 
     @cached_property
-    def evaluation(self) -> Evaluation:  # type: ignore[override]
+    def evaluation(self) -> Evaluation:
         """The system there."""
         found: Evaluation = self.__dict__["system"].evaluate(self.point)
         return found
 
     @property
-    def factor(self) -> BorderedFactor:  # type: ignore[override]
+    def factor(self) -> BorderedFactor:
         """The factorized system."""
         found: BorderedFactor = self.__dict__["stop"].factor
         return found
 
     @property
-    def iterations(self) -> int:  # type: ignore[override]
+    def iterations(self) -> int:
         """Newton steps."""
         found: int = self.__dict__["stop"].iterations
         return found
@@ -179,12 +179,11 @@ class Leaper:
             H = H + np.diag(bend)
         return BorderedFactor(H, np.zeros((0, free.size)), 1e-3 * self.system.faint)
 
-    def settle(
-        self, place: Place, scale: float | None = None, max_iterations: int = 6, event: int = -1
-    ) -> Stop | None:
+    def settle(self, place: Place, scale: float | None = None, max_iterations: int = 6, event: int = -1) -> Stop | None:
         """Newton at the place's age with the samples' labels renewed at every step; None when it does not converge fast.
 
-        `scale` is what residuals are divided by (None: that of the place). With `event`, the index of a coordinate's gap, the age moves too, to where that gap is 0.
+        `scale` is what residuals are divided by (None: that of the place). With `event`, the index of a coordinate's gap, the
+        age moves too, to where that gap is 0.
         """
         system, p = self.system, self.system.p
         free = place.free
@@ -340,7 +339,10 @@ class Leaper:
         kink = int(place.fixed[j])
         if kink < 0:
             at = int(np.searchsorted(free, j))
-            border, scale = float(coordinates.position[j, int(place.interval[j]) - 1 + side]), float(coordinates.scale[j])
+            border, scale = (
+                float(coordinates.position[j, int(place.interval[j]) - 1 + side]),
+                float(coordinates.scale[j]),
+            )
             gap = sign * (float(place.x[j]) - border) / scale
             return gap, (sign * float(moves[0][at]) / scale, sign * float(moves[1][at]) / scale)
         bound, unit = (coordinates.low if side == 0 else coordinates.high)[j, kink], float(coordinates.unit[j, kink])

@@ -44,6 +44,7 @@ class Step:
     left: Array | None = None
     change: float = 0.0
     leapt: bool = False
+    stop: None = None
 
     @property
     def point(self) -> Point:

@@ -237,7 +237,10 @@ _EXACTLY, _QUICKLY = "error_model='numpy'", "error_model='numpy', fastmath={'arc
 
 
 def fused_loops(function: Stored, weights: Stored) -> SimpleNamespace | None:
-    """The loops of a function and of v*: ``label``, ``evaluate``, ``newton``, ``along``, ``whole_gram`` and ``lowest``; None where they can't be kept."""
+    """The loops of a function and of v*, None where they can't be kept.
+
+    ``label`` and ``evaluate`` serve blocks of rows; ``newton``, ``along``, ``whole_gram`` and ``lowest`` are whole sweeps.
+    """
     for item in (function, weights):  # so that their modules can be imported by name
         if import_loops(f"quick_{item.name}", item.numba_source.replace(_EXACTLY, _QUICKLY)) is None:
             return None

@@ -26,10 +26,7 @@ def samples_in(bound: BoundProblem, losses: Array, age: float | None) -> np.ndar
     border = last_border(bound, age)
     if border is None:
         return bound.weights(losses, age) >= 0.5
-    beyond = np.array([2.0 * border + age])
-    if float(bound.weights(beyond, age)[0]) == 0.0:
-        return bound.weights(losses, age) > 0.0
-    return losses < border
+    return losses < border  # below it v* > 0, where it reaches 0 there
 
 
 def in_share(bound: BoundProblem, losses: Array, age: float | None) -> float:

@@ -181,9 +181,7 @@ class ConicState:
         except SolverError as error:
             return replace(self, broken=f"at the age {age:.6g}: {error.diagnostics[0].message}")
         objectives = (*self.objectives, self.program.bound.objective(x, age))
-        return replace(
-            self, x=x, change=change, before=self.change, rounds=self.rounds + 1, objectives=objectives
-        )
+        return replace(self, x=x, change=change, before=self.change, rounds=self.rounds + 1, objectives=objectives)
 
     def status(self) -> Status | None:
         """None while there are ages to do."""

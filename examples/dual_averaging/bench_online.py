@@ -229,14 +229,14 @@ def bench_set(name: str, most: float, repeats: int, with_vw: bool) -> dict[str, 
     unit = _tuned(model)
     settings: list[dict[str, Any]] = [
         {"gamma": float(unit * factor), "weights": weights, "interpolate": inner}
-        for factor in 2.0 ** np.arange(-3.5, 1.01, 0.5)
+        for factor in 2.0 ** np.arange(-6.0, 1.5)
         for weights in ("uniform", "linear")
         for inner in (True, False)
     ]
     times["dual averaging, tuned"] = tuned(settings, lambda given: ours(model, most=most, **given), gap, repeats)
     times["SGDClassifier, default"] = best_of({"default": time_to_gaps(sgd(X, y, rho, most), gap)})
     rates: list[dict[str, Any]] = [
-        {"learning_rate": "invscaling", "eta0": eta, "power_t": 0.5} for eta in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+        {"learning_rate": "invscaling", "eta0": eta, "power_t": 0.5} for eta in 0.1 * 2.0 ** np.arange(11)
     ]
     settings = [{**rate, "average": average} for rate in ({}, *rates) for average in (False, True)]
     times["SGDClassifier, tuned"] = tuned(settings, lambda given: sgd(X, y, rho, most, **given), gap, repeats)

@@ -21,9 +21,9 @@ from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.ages import Ages, age_refusals, in_share, resolve_ages
 from spdsl.solvers.alternate_search.start import first_weights, start_option
 from spdsl.solvers.kernel_path.events import Event, LostBranchError
-from spdsl.solvers.kernel_path.fit import Fitted, fit, zero
+from spdsl.solvers.kernel_path.fit import Fitted, zero
 from spdsl.solvers.kernel_path.model import DualModel, refusals
-from spdsl.solvers.kernel_path.search import search, state_of
+from spdsl.solvers.kernel_path.search import fitted, search, state_of
 from spdsl.solvers.kernel_path.tracker import KernelTracker
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
 
@@ -121,7 +121,7 @@ class KernelPath(BackEnd[KernelPathState]):
         weights = first_weights(problem.n_samples, options.start, options.seed)
         if weights is not None:
             shared = np.bincount(model.group, weights=weights, minlength=model.n) / model.count
-            point = fit(model, shared, point)
+            point = fitted(model, shared, point, far=True)
         losses = model.block.call(
             model.block.kernel.value, model.block.kernel.piece(point.z, *model.block.theta), point.z
         )

@@ -13,9 +13,12 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.rows import RowLabels
 from spdsl.solvers.kernel_path.fit import Fitted, fit
 from spdsl.solvers.kernel_path.model import DualModel
+from spdsl.solvers.kernel_path.smo import near
 from spdsl.solvers.kernel_path.state import KernelState
 
-__all__ = ["search", "state_of"]
+__all__ = ["fitted", "search", "state_of"]
+
+_FAR = 0.01  # a mean change of weights above this is worth a start by libsvm
 
 
 def search(
@@ -25,11 +28,13 @@ def search(
     weighting = model.block.weighting
     assert weighting is not None
     point, rounds, change, message = start, 0, np.inf, ""
+    last = np.full(model.n, np.inf)  # weights
     while change > tolerance and rounds < max_rounds:
         piece = np.asarray(model.block.kernel.piece(point.z, *model.block.theta), np.int64)
         loss = model.block.call(model.block.kernel.value, piece, point.z)
         weights = weighting.evaluate(weighting.band(loss, age), loss, age)[0]
-        found = fit(model, weights, point)
+        found = fitted(model, weights, point, far=float(np.abs(weights - last).sum()) > _FAR * model.n)
+        last = weights
         if found.failure:
             return _state(model, age, point), rounds, f"the w-problem at the age {age:.6g} is {found.failure}"
         change = float(np.abs(found.z - point.z).max()) / model.block.scale
@@ -44,6 +49,16 @@ def search(
         state = _state(model, age, point)
         message = f"alternate search at the age {age:.6g} came within {change:.1e} of a partial optimum"
     return state, rounds, message
+
+
+def fitted(model: DualModel, weights: Array, start: Fitted, far: bool) -> Fitted:
+    """The optimum at fixed weights; when it is far from the start, from libsvm's if there is one."""
+    guess = near(model, weights) if far else None
+    if guess is not None:
+        found = fit(model, weights, guess)
+        if not found.failure:
+            return found
+    return fit(model, weights, start)
 
 
 def _state(model: DualModel, age: float, point: Fitted) -> KernelState:

@@ -13,6 +13,7 @@ from spdsl.solvers.active_set import flow
 from spdsl.solvers.kernel_path.bordered import BorderedInverse
 from spdsl.solvers.kernel_path.fit import fit, zero
 from spdsl.solvers.kernel_path.model import DualModel
+from spdsl.solvers.kernel_path.smo import near
 
 MODEL = """
 data
@@ -188,6 +189,19 @@ def test_the_fit_at_any_weights_is_that_of_scikit_learn():
     found = fit(dual, weights[dual.first], zero(dual))
     assert not found.failure
     assert_allclose(dual.s * found.z, svc(X, y, weights)[dual.first], atol=1e-6)
+
+
+def test_a_start_by_libsvm_leads_to_the_same_fit_as_one_from_nothing():
+    X, y = samples(420, seed=4, flipped=0.3)
+    dual = DualModel(bind(model("linear(lambda)").problem, arrays={"X": X, "y": y}))
+    weights = np.random.default_rng(1).random(dual.n)
+    weights[:40] = 0.0
+    guess = near(dual, weights)
+    assert guess is not None
+    first, second = fit(dual, weights, guess), fit(dual, weights, zero(dual))
+    assert not first.failure
+    assert_allclose(first.z, second.z, atol=1e-8)
+    assert_allclose(first.mu, second.mu, atol=1e-8)
 
 
 def test_rows_that_come_and_go_leave_the_inverse_exact():

@@ -81,6 +81,13 @@ class BorderedInverse:
         self.N[:k, :k] = 0.5 * (inverse + inverse.T)
         self.usable = True
 
+    def make_room(self, k: int) -> None:
+        """Room for a system of that size, without growing on the way."""
+        if self.N.shape[0] < k:
+            grown = np.zeros((k, k))
+            grown[: self.k, : self.k] = self.N[: self.k, : self.k]
+            self.N = grown
+
     def apply(self, border: Array, rows: Array) -> tuple[Array, Array]:
         """N times (border (q,), rows (len(index),))."""
         k = self.k

@@ -43,6 +43,8 @@ class WeighedProblem:
     ----------
     evaluation : Evaluation
         Of the problem at its weights; KKT residual and losses are read from it.
+    lower, upper : arrays (p,)
+        Between what every coordinate may move as it is: borders of its interval, bounds of its multiplier.
     pushes, chords, anew : int
         Weights moved by homotopy, chord steps, and problems that had to be minimized.
     """
@@ -59,7 +61,7 @@ class WeighedProblem:
         self.gradient = self.evaluation.gradient.copy()
         self.kept = KeptInverse(self.convex, self.evaluation)
         if not (self.kept.usable and self._settled()):
-            self._minimize()
+            self.minimize()
         self._set_limits()
 
     @property
@@ -91,7 +93,7 @@ class WeighedProblem:
             done = self.kept.usable and self._settled(changes=2 * self.system.p)
         if not done:
             self.weights[:] = weights
-            self._minimize()
+            self.minimize()
 
     def settle(self) -> bool:
         """Take rounding off after moves; False when the point had to be minimized, so that losses may have changed.
@@ -103,7 +105,7 @@ class WeighedProblem:
         """
         if self.kept.usable and self._settled():
             return True
-        self._minimize()
+        self.minimize()
         return False
 
     def _let_go_of(self, i: int) -> None:
@@ -114,7 +116,14 @@ class WeighedProblem:
             self.multipliers[0][i] = 0.0
             self.kept.release(0, i)
 
-    def _minimize(self) -> None:
+    def minimize(self) -> None:
+        """From where x is to the minimum at the weights, by the active-set method.
+
+        Raises
+        ------
+        NoMinimumError
+            When there is none, or none is reached.
+        """
         labels = self.convex.relabel(self.labels, self.x, _AGE)
         found = minimize(self.convex, _AGE, self.x, labels)
         if found.failure:
@@ -333,7 +342,7 @@ class WeighedProblem:
         value, rate = np.where(free, self.x, multiplier), np.where(free, dx, dm)
         falls = rate < 0.0
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            when = np.maximum((np.where(falls, self._lower, self._upper) - value) / rate, 0.0)
+            when = np.maximum((np.where(falls, self.lower, self.upper) - value) / rate, 0.0)
         when[(rate == 0.0) | np.isnan(when)] = np.inf
         j = int(np.argmin(when)) if when.size else 0
         first = float(when[j]) if when.size else np.inf
@@ -342,17 +351,17 @@ class WeighedProblem:
     def _set_limits(self) -> None:
         """Between what every coordinate may move as it is: borders of its interval, bounds of its multiplier."""
         p = self.system.p
-        self._lower, self._upper = np.full(p, -np.inf), np.full(p, np.inf)
+        self.lower, self.upper = np.full(p, -np.inf), np.full(p, np.inf)
         for j in range(p):
             self._set_limit(j)
 
     def _set_limit(self, j: int) -> None:
         coordinates, kink, interval = self.system.coordinates, self.labels.fixed[j], self.labels.interval[j]
         if kink >= 0:
-            self._lower[j], self._upper[j] = coordinates.low[j, kink], coordinates.high[j, kink]
+            self.lower[j], self.upper[j] = coordinates.low[j, kink], coordinates.high[j, kink]
         elif kink == FREE:
-            self._lower[j] = coordinates.position[j, interval - 1] if interval > 0 else -np.inf
-            self._upper[j] = coordinates.position[j, interval] if interval < coordinates.count[j] else np.inf
+            self.lower[j] = coordinates.position[j, interval - 1] if interval > 0 else -np.inf
+            self.upper[j] = coordinates.position[j, interval] if interval < coordinates.count[j] else np.inf
 
     def _flip(self, index: int, gradient: Array) -> bool:
         """Carry one term over its border; writes into `gradient`. False when what is left is singular."""

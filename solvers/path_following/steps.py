@@ -20,6 +20,7 @@ from spdsl.solvers.active_set.minimize import Minimum
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
 from spdsl.solvers.active_set.weighting import IntArray, SelfPacedWeights
 from spdsl.solvers.path_following.branch import AgeBranch
+from spdsl.solvers.path_following.compiled_jumps import CompiledJumps
 from spdsl.solvers.path_following.pushes import NoMinimumError, WeighedProblem
 from spdsl.solvers.path_following.tracker import BrokenPathError
 
@@ -72,9 +73,9 @@ class StepTracker:
     def __init__(self, system: System) -> None:
         self.system = system
         self.problem: WeighedProblem | None = None
+        self.loops: CompiledJumps | None = None
         self.last: Step | None = None
         self.rejections = 0
-        self.rounds = 0
 
     @property
     def newton_steps(self) -> int:
@@ -96,9 +97,10 @@ class StepTracker:
         point, system = minimum.point, self.system
         weights = system.weights(point.x, point.age)
         try:
-            self.problem = WeighedProblem(system, point, weights)
+            self._take(WeighedProblem(system, point, weights))
         except NoMinimumError as error:
             raise BrokenPathError(str(error)) from error
+        assert self.problem is not None
         losses = system.losses(self.problem.x)
         band = system.weighting.band(losses, point.age)
         self.last = Step(point.age, self.problem.evaluation, losses, band, "start")
@@ -118,24 +120,11 @@ class StepTracker:
             return replace(step, age=upper, kind="stride", before=None, cause=None, left=None, change=0.0)
         age, limits = found
         left, old_labels = problem.x, problem.labels.copy()
-        losses, levels = step.losses, self._levels()
-        settled, first = True, None
         try:
-            for _ in range(_ROUNDS):
-                band = sum(((losses > limit).astype(np.int64) for limit in limits), np.zeros(losses.size, np.int64))
-                weights = levels[band]
-                first = band if first is None else first
-                if np.array_equal(weights, problem.weights):
-                    if settled or problem.settle():
-                        break
-                    settled = True
-                else:
-                    self.rounds += 1
-                    problem.move(weights)
-                    settled = False
-                losses = problem.losses
+            if self.loops is not None:
+                losses, band, first = self.loops.jump(step.losses, limits, self._levels(), _ROUNDS)
             else:
-                raise BrokenPathError("alternate search at a jump came to no end")
+                losses, band, first = self._by_moves(problem, step.losses, limits)
         except NoMinimumError as error:
             raise BrokenPathError(f"at a jump {error}") from error
         before = _with_band(old_labels, step.band)
@@ -147,14 +136,38 @@ class StepTracker:
         )  # fmt: skip
         return self.last
 
+    def _by_moves(self, problem: WeighedProblem, losses: Array, limits: Array) -> tuple[Array, IntArray, IntArray]:
+        """Alternate search at a jump, weight by weight: the losses and bands after it, the bands of the first round."""
+        levels, settled = self._levels(), True
+        first: IntArray | None = None
+        for _ in range(_ROUNDS):
+            band = sum(((losses > limit).astype(np.int64) for limit in limits), np.zeros(losses.size, np.int64))
+            weights = levels[band]
+            first = band if first is None else first
+            if np.array_equal(weights, problem.weights):
+                if settled or problem.settle():
+                    return losses, band, first
+                settled = True
+            else:
+                problem.move(weights)
+                settled = False
+            losses = problem.losses
+        raise BrokenPathError("alternate search at a jump came to no end")
+
     def _at(self, step: Step) -> WeighedProblem:
         """The problem at a step: the one that is kept, or for an older step a new one."""
         if self.problem is None or step is not self.last:
             fresh = WeighedProblem(self.system, step.point, self._levels()[step.band])
             if self.problem is not None:
                 fresh.pushes, fresh.chords, fresh.anew = self.pushes, self.newton_steps, self.anew + fresh.anew
-            self.problem, self.last = fresh, step
+            self._take(fresh)
+            self.last = step
+        assert self.problem is not None
         return self.problem
+
+    def _take(self, problem: WeighedProblem) -> None:
+        self.problem = problem
+        self.loops = CompiledJumps(problem) if CompiledJumps.serve(problem) else None
 
     def _levels(self) -> Array:
         """v by band; it depends on neither the loss nor the age."""
@@ -205,8 +218,7 @@ def _age_of_border(weighting: SelfPacedWeights, border: int, loss: float, age: f
     return high
 
 
-def _with_band(labels: Labels, band: IntArray | None) -> Labels:
-    assert band is not None
+def _with_band(labels: Labels, band: IntArray) -> Labels:
     return replace(labels, rows=(replace(labels.rows[0], band=band), *labels.rows[1:]))
 
 

@@ -15,7 +15,7 @@ from spdsl.reference.program import optimum
 from spdsl.reference.stationarity import kkt_residual
 from spdsl.solvers.active_set.build import build
 from spdsl.solvers.driver import run
-from spdsl.solvers.path_following import PathFollowing
+from spdsl.solvers.path_following import PathFollowing, compiled_jumps
 from spdsl.solvers.path_following.backend import PathOptions
 from spdsl.solvers.path_following.steps import StepTracker, has_steps
 
@@ -183,3 +183,21 @@ def test_a_model_of_the_language_is_held_against_cvx_at_its_jumps():
     assert path.jumps
     certificate = model.check(path)
     assert certificate.ok, str(certificate)
+
+
+@pytest.mark.parametrize(("l1", "l2", "nonnegative"), [(0.02, 0.0, False), (0.0, 0.05, False), (0.02, 0.01, True)])
+@pytest.mark.parametrize("rounded", [False, True])
+def test_compiled_jumps_are_those_done_weight_by_weight(l1, l2, nonnegative, rounded, monkeypatch):
+    X, y = regression(120, 6, 5)
+    if rounded:
+        X, y = np.round(2 * X) / 2, np.round(y)
+    bound = make(X, y, l1=l1, l2=l2, nonnegative=nonnegative, self_paced="hard", age=("quantiles", 0.3, 1.0))
+    by_moves = solve(bound)
+    monkeypatch.setattr(compiled_jumps, "_WORTH", 0)
+    by_loops = solve(bound)
+    assert by_loops.status.name == "EXACT"
+    assert by_loops.kkt_residuals.max() <= 1e-12
+    assert len(by_loops.ages) == len(by_moves.ages)
+    assert by_loops.ages == pytest.approx(by_moves.ages, rel=1e-11)
+    assert np.abs(by_loops.nodes - by_moves.nodes).max() < 1e-10
+    assert by_loops.statistics["pushes"] >= len(by_loops.critical_points)

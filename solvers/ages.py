@@ -6,7 +6,9 @@ interval takes in no sample, or every sample from its start. What *in* means is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +17,16 @@ from spdsl.problem import BoundProblem, Problem
 from spdsl.problem.functions import Array
 from spdsl.problem.membership import in_share, last_border, samples_in
 
-__all__ = ["Ages", "age_refusals", "entry_age", "in_share", "last_border", "resolve_ages", "samples_in"]
+__all__ = [
+    "Ages",
+    "age_refusals",
+    "emptied_class",
+    "entry_age",
+    "in_share",
+    "last_border",
+    "resolve_ages",
+    "samples_in",
+]
 
 
 @dataclass(frozen=True)
@@ -150,4 +161,34 @@ def _where_among(bound: BoundProblem, losses: Array, lower: float, upper: float)
         return f"{interval} lies below every loss, so no sample is in at its start; {spread}"
     if lower < upper and samples_in(bound, losses, lower).all():
         return f"{interval} lies above every loss, so every sample is in throughout; {spread}"
+    return ""
+
+
+def emptied_class(bound: BoundProblem, ages: Array, inside: Iterable[np.ndarray[Any, np.dtype[np.bool_]]]) -> str:
+    """What a user should know when at some of the ages every sample that is in is of one class ("" when at none).
+
+    Parameters
+    ----------
+    ages : array (k,), ascending
+    inside : k bool arrays (n,)
+        Which samples are in at each age; looked at only when the samples have classes.
+    """
+    loss = bound.problem.loss
+    assert loss is not None
+    for item in bound.problem.data:
+        if item.kind != "labels" or item.dims != (loss.rows,):
+            continue
+        y = np.asarray(bound.data[item.name])
+        counts = [(int(np.sum(y[mask] > 0.0)), int(np.sum(mask))) for mask in inside]
+        alone = [k for k, (positive, total) in enumerate(counts) if total and positive in (0, total)]
+        if not alone or np.unique(y).size == 1:
+            return ""
+        where = f"the age {ages[alone[0]]:.6g}"
+        if len(alone) > 1:
+            where = f"{len(alone)} of {len(ages)} ages between {ages[alone[0]]:.6g} and {ages[alone[-1]]:.6g}"
+        which = " or ".join(f"{value:g}" for value in sorted({1.0 if counts[k][0] else -1.0 for k in alone}))
+        return (
+            f"at {where} all samples that are in are of one class (`{item.name}` = {which}): "
+            "nothing there holds an intercept back, which grows until the slope of the loss is rounding"
+        )
     return ""

@@ -20,7 +20,7 @@ from spdsl.problem.membership import in_share
 from spdsl.solution import CriticalPoint, History, Path, Solution, Status
 from spdsl.solvers.active_set.build import build, coefficient_refusals, refusals
 from spdsl.solvers.active_set.system import System
-from spdsl.solvers.ages import Ages, age_refusals, resolve_ages
+from spdsl.solvers.ages import Ages, age_refusals, emptied_class, resolve_ages, samples_in
 from spdsl.solvers.alternate_search.search import search
 from spdsl.solvers.alternate_search.start import first_fit, start_option
 from spdsl.solvers.path_following.between import with_all_events
@@ -151,7 +151,9 @@ class PathFollowing(BackEnd[PathState]):
         ages, points, residuals = nodes_of_path(records)
         points = system.without_dust(points)
         status = _honest(status, residuals)
-        message = "; ".join(text for text in (state.broken, state.ages.message) if text)
+        inside = (samples_in(problem, system.losses(x), float(age)) for age, x in zip(ages, points))
+        emptied = emptied_class(problem, ages, inside)
+        message = "; ".join(text for text in (state.broken, state.ages.message, emptied) if text)
         statistics = _statistics(state, records)
         if state.ages.is_fixed:
             return Solution(

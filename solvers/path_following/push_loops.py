@@ -6,6 +6,8 @@ twin for tests. Importing this module imports numba.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -99,7 +101,18 @@ def _fix(N: Array, index: IntArray, place: IntArray, k: int, j: int) -> bool:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def _push(a, z0, f1, bend, factor, weight, target, state, shape, work):
+def _push(
+    a: Array,
+    z0: float,
+    f1: float,
+    bend: float,
+    factor: float,
+    weight: float,
+    target: float,
+    state: Any,
+    shape: Any,
+    work: Any,
+) -> int:
     """One weight to its new value; the number of free coordinates afterwards, -1 when the system turns singular."""
     x, gradient, G, N, index, place, fixed, interval, lower, upper, k = state
     position, low, high, count, table, smooth = shape
@@ -151,7 +164,7 @@ def _push(a, z0, f1, bend, factor, weight, target, state, shape, work):
         if ends <= first:
             if share * bend != 0.0 and not _bend(G, N, index, k, a, share * bend, u):
                 return -1
-            return k
+            return int(k)
         j = which
         if fixed[j] >= 0:
             side = 0 if change[j] > 0.0 else 1
@@ -182,7 +195,23 @@ def _push(a, z0, f1, bend, factor, weight, target, state, shape, work):
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def jump(A, c, f0, f1, bend, factor, losses, weights, band, first, limits, levels, state, shape, max_rounds):
+def jump(
+    A: Array,
+    c: Array,
+    f0: Array,
+    f1: Array,
+    bend: Array,
+    factor: Array,
+    losses: Array,
+    weights: Array,
+    band: IntArray,
+    first: IntArray,
+    limits: Array,
+    levels: Array,
+    state: Any,
+    shape: Any,
+    max_rounds: int,
+) -> tuple[int, int, int, int]:
     """Rounds of alternate search until no weight changes.
 
     Parameters

@@ -350,10 +350,16 @@ class WeighedProblem:
 
     def _set_limits(self) -> None:
         """Between what every coordinate may move as it is: borders of its interval, bounds of its multiplier."""
-        p = self.system.p
-        self.lower, self.upper = np.full(p, -np.inf), np.full(p, np.inf)
-        for j in range(p):
-            self._set_limit(j)
+        coordinates, fixed, interval = self.system.coordinates, self.labels.fixed, self.labels.interval
+        columns, width = np.arange(self.system.p), coordinates.position.shape[1]
+        self.lower, self.upper = np.full(columns.size, -np.inf), np.full(columns.size, np.inf)
+        if width == 0:
+            return
+        below, above = (fixed == FREE) & (interval > 0), (fixed == FREE) & (interval < coordinates.count)
+        self.lower[below] = coordinates.position[columns[below], interval[below] - 1]
+        self.upper[above] = coordinates.position[columns[above], interval[above]]
+        held = np.flatnonzero(fixed >= 0)
+        self.lower[held], self.upper[held] = coordinates.low[held, fixed[held]], coordinates.high[held, fixed[held]]
 
     def _set_limit(self, j: int) -> None:
         coordinates, kink, interval = self.system.coordinates, self.labels.fixed[j], self.labels.interval[j]

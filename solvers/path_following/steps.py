@@ -76,6 +76,7 @@ class StepTracker:
         self.loops: CompiledJumps | None = None
         self.last: Step | None = None
         self.rejections = 0
+        self._by_band: Array | None = None
 
     @property
     def newton_steps(self) -> int:
@@ -171,8 +172,10 @@ class StepTracker:
 
     def _levels(self) -> Array:
         """v by band; it depends on neither the loss nor the age."""
-        bands = np.arange(self.system.weighting.n_bands)
-        return self.system.weighting.evaluate(bands, np.ones(bands.size), 1.0)[0]
+        if self._by_band is None:
+            bands = np.arange(self.system.weighting.n_bands)
+            self._by_band = self.system.weighting.evaluate(bands, np.ones(bands.size), 1.0)[0]
+        return self._by_band
 
     def _next_jump(self, step: Step) -> tuple[float, Array] | None:
         """The first age beyond which some sample belongs to a lower band, and the borders just beyond it."""

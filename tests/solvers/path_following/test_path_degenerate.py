@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from problems import classification, make, regression
 
+import spdsl
 from spdsl.diagnostics import SolverError, SpdslWarning
 from spdsl.reference.stationarity import kkt_residual
 from spdsl.solvers.driver import run
@@ -161,6 +162,29 @@ def test_one_class_only():
     with pytest.warns(SpdslWarning, match="above every loss"):
         path = solve(bound)
     assert_right(bound, path)
+
+
+@pytest.mark.parametrize("self_paced", ["hard", "linear"])
+def test_ages_at_which_one_class_alone_is_in_are_told(self_paced):
+    X, y = classification(40, 4, 3)
+    model = spdsl.parse(
+        f"""data
+          X : matrix(n, d)
+          y : labels(n)
+        variable
+          w : vector(d)
+          b : scalar
+        age lambda in quantiles(0.3, 1)
+        minimize
+          loss         logistic(y * (X @ w + b)) / n
+          regularizer  0.05 * sum_squares(w)
+          self_paced   {self_paced}(lambda)
+        """
+    )
+    path = model.solve(X=X, y=y, backend="path_following")
+    assert_right(path.bound, path)
+    assert all(len(set(y[path(age).weights > 0.0])) == 1 for age in np.linspace(*path.age_range, 5))
+    assert "of one class (`y` = 1)" in path.message
 
 
 def test_a_negative_coefficient_is_refused():

@@ -1,10 +1,11 @@
 """The path of hard weights, jump by jump, against alternate convex search over scikit-learn at the same jumps.
 
-One run, interleaved, medians of CPU time; kernels are compiled before the clock starts. With hard weights every event is a jump:
-the path is constant in between, so both sides are asked for the partial optimum just beyond each jump's age, each from the one
-before. ACS is given the jumps' ages, which it has no way to find itself, and is stopped after `--budget` seconds; times are
-compared jump by jump. The w-problem of ACS is solved by scikit-learn's Lasso (plain, and with `precompute`),
-LogisticRegression or SVC, warm started where it can be, to a KKT residual of 1e-6; the path's is 1e-12.
+One run, interleaved, medians of CPU time; kernels are compiled before the clock starts. With hard weights every event is a jump
+(or a sample that comes in without moving a coefficient) and the path is constant in between, so both sides are asked for the
+partial optimum just beyond each event's age, each from the one before. ACS is given these ages, which it has no way to find
+itself, and is stopped after `--budget` seconds; times are compared event by event. The w-problem of ACS is solved by
+scikit-learn's Lasso (plain, and with `precompute`), LogisticRegression or SVC, warm started where it can be, to a KKT
+residual of 1e-6; the path's is 1e-12.
 
     python examples/gaga/bench_hard.py                                       # the regression sets, Lasso
     python examples/gaga/bench_hard.py breast_cancer --loss logistic hinge
@@ -38,17 +39,17 @@ def compare(name, loss, options):
     ours, theirs = [], {rival: [] for rival in rivals}
     for _ in range(options.repeats):
         seconds, path = clocked(lambda: run(PathFollowing(), bound, PathOptions(max_nodes=options.jumps)))
-        ages = np.array([point.age for point in path.jumps]) * (1.0 + 1e-10)
+        ages = np.array([point.age for point in path.critical_points]) * (1.0 + 1e-10)
         ours.append(seconds)
         for rival in rivals:
             search = Search(X, y, loss, "hard", options.alpha, rival == "precompute", options.budget)
             spent, fits = clocked(lambda search=search, path=path, ages=ages: search.run(ages, path.nodes[0]))
             theirs[rival].append((spent / max(search.done, 1), search, fits))
-    facts, jumps = path.statistics, len(path.jumps)
+    facts, jumps = path.statistics, len(path.critical_points)
     each = median(ours) / max(jumps, 1)
     print(
-        f"{name} ({X.shape[0]} x {X.shape[1]}), {loss}, hard: {path.status.name}, {jumps} jumps in {median(ours):.3f} s, "
-        f"{1e3 * each:.3f} ms a jump; {facts['pushes']:.0f} pushes, {facts['newton_steps']:.0f} chord steps, "
+        f"{name} ({X.shape[0]} x {X.shape[1]}), {loss}, hard: {path.status.name}, {jumps} events in {median(ours):.3f} s, "
+        f"{1e3 * each:.3f} ms an event; {facts['pushes']:.0f} pushes, {facts['newton_steps']:.0f} chord steps, "
         f"{facts['solved_anew']:.0f} solved anew, worst KKT {path.kkt_residuals.max():.0e}"
     )
     for rival, found in theirs.items():
@@ -57,8 +58,8 @@ def compare(name, loss, options):
         nodes = [path(float(age)).x for age in ages[: len(fits)]]
         same = sum(bool(np.abs(a - b).max() <= 1e-4 * max(np.abs(a).max(), 1e-300)) for a, b in zip(nodes, fits))
         print(
-            f"  ACS{' ' + rival if rival else '':<11} {1e3 * spent:9.3f} ms a jump, {search.rounds} rounds at "
-            f"{search.done} jumps, {same} of them at the path's point: ratio {spent / each:.1f}",
+            f"  ACS{' ' + rival if rival else '':<11} {1e3 * spent:9.3f} ms an event, {search.rounds} rounds at "
+            f"{search.done} events, {same} of them at the path's point: ratio {spent / each:.1f}",
             flush=True,
         )
 

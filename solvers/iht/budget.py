@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["affordable_support"]
 
 HALVINGS = 24
+NEAR = 1e-3  # relative distance of two prices between which no other support is looked for
 
 
 def affordable_support(projector: GraphProjector, prizes: NDArray[np.float64]) -> NDArray[np.int32]:
@@ -59,7 +60,7 @@ def affordable_of_size(
                 best = support
         else:
             low = middle
-        if high - low <= 1e-6 * high:
+        if high - low <= NEAR * high:
             break
     return best
 

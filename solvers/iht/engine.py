@@ -58,7 +58,7 @@ def epoch(objective: Objective, supports: SupportSet, settings: Settings, at: It
     """One epoch: one full-gradient iteration, or as many block iterations as there are blocks."""
     before = at.support
     if settings.method == "cosamp":
-        after = cosamp_step(objective, supports, at)
+        after = cosamp_step(objective, supports, settings, at)
     elif settings.method in BLOCKWISE:
         after = block_epoch(objective, supports, settings, at)
     else:
@@ -336,11 +336,16 @@ def normalized(
     return moved
 
 
-def cosamp_step(objective: Objective, supports: SupportSet, at: Iterate) -> Iterate:
-    """Merge the support with a head of the gradient of twice the size, solve there, keep the tail of the solution."""
+def cosamp_step(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
+    """Merge the support with a head of the gradient, solve there, keep the tail of the solution.
+
+    The head has twice the size, or less where the merged support would leave too few samples for its least squares: on
+    as many entries as samples every fit is perfect, and its tail says nothing.
+    """
+    factor = min(2.0, max(1.0, settings.merged * objective.n / supports.size - 1.0))
     active = objective.active(at.support)
     gradient = objective.gradient(at.x, active)
-    merged = np.union1d(supports.head(gradient[objective.thresholded], 2.0), at.support)
+    merged = np.union1d(supports.head(gradient[objective.thresholded], factor), at.support)
     solved = restricted_optimum(objective, at.x, objective.active(merged))
     support = supports.tail(solved[objective.thresholded])
     x = np.zeros_like(solved)

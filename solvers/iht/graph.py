@@ -182,20 +182,13 @@ class Graph:
 
     def forest_cost(self, support: ArrayLike) -> float:
         """Cost of the cheapest forest that spans `support` with as few trees as its subgraph allows."""
-        from scipy import sparse
-        from scipy.sparse.csgraph import minimum_spanning_tree
-
         inside = self.inner_edges(support)
         if self.unit_costs:
             return float(np.unique(np.asarray(support)).size - len(self.components_of(support)))
-        if not inside.size:
-            return 0.0
-        ends = self.edges[inside]
-        # SciPy reads a stored 0 as no edge: costs are shifted, and the shift is taken off again.
-        shift = 1.0 + float(self.costs[inside].max())
-        links = sparse.csr_array((self.costs[inside] + shift, (ends[:, 0], ends[:, 1])), shape=(self.p, self.p))
-        tree = minimum_spanning_tree(links)
-        return float(np.sum(tree.data - shift))
+        from spdsl.solvers.iht.tree_building import spanning_cost
+
+        cheapest = inside[np.argsort(self.costs[inside], kind="stable")]
+        return float(spanning_cost(self.edges[cheapest], self.costs[cheapest]))
 
 
 def grid(height: int, width: int) -> Graph:

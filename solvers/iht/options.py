@@ -124,6 +124,7 @@ def settings_of(method: Method, options: IhtOptions) -> Settings:
         "restart": 1 if paper else options.restart,
         "fixed_point": 0 if paper else options.fixed_point,
         "limit": 1e3 if paper else float("inf"),
+        "merged": float("inf") if paper else 0.9,
         "seed": options.seed,
     }
     if isinstance(options, FullOptions):

@@ -71,6 +71,7 @@ class Settings:
     seed: int = 0
     starts: int = 1
     pursuit: int = 10
+    merged: float = 0.9
 
 
 @dataclass(frozen=True)

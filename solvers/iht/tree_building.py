@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 from spdsl.solvers.iht.compiled import compiled
 from spdsl.solvers.iht.queues import add, drop_first, find, push, settle, sift_down
 
-__all__ = ["Workspace", "grow_cells", "link_cells", "plant_support", "sources_of", "strip_leaves", "workspace"]
+__all__ = [
+    "Workspace",
+    "grow_cells",
+    "link_cells",
+    "plant_support",
+    "sources_of",
+    "spanning_cost",
+    "strip_leaves",
+    "workspace",
+]
 
 
 class Workspace(NamedTuple):
@@ -344,3 +353,19 @@ def strip_leaves(prizes, keep, left, right, threshold):
                     depth += 1
             count += 1
     return order[:count], parent[:count]
+
+
+@compiled
+def spanning_cost(edges, costs):
+    """Cost of the cheapest spanning forest; edges (m, 2) come with their costs (m,) in ascending order (Kruskal)."""
+    largest = -1
+    for e in range(edges.shape[0]):
+        largest = max(largest, edges[e, 0], edges[e, 1])
+    leader = np.arange(largest + 1)
+    total = 0.0
+    for e in range(edges.shape[0]):
+        x, y = find(leader, edges[e, 0]), find(leader, edges[e, 1])
+        if x != y:
+            leader[x] = y
+            total += costs[e]
+    return total

@@ -156,7 +156,7 @@ def test_several_components_and_a_budget_are_kept() -> None:
     costly = nx.Graph()
     costly.add_weighted_edges_from([(u, v, 1.0 + (u + v) % 3) for u, v in edges(10).edges], weight="cost")
     model = spdsl.parse(text(set_="connected(G, size = 8, components = 2, budget = 9)"))
-    answer = model.solve(X=X, y=y, G=costly)
+    answer = model.solve(X=X, y=y, G=costly, starts=1, patience=8, pursuit=4)
     assert answer["components"] <= 2
     assert answer["forest_cost"] <= 9.0
     assert model.check(answer).ok

@@ -174,6 +174,26 @@ def test_a_pursuit_never_raises_the_objective_and_repeated_reaches_the_optimum(m
     assert objective.value(x, active) == pytest.approx(best, rel=1e-9)
 
 
+def test_cosamp_keeps_its_least_squares_overdetermined_where_samples_are_few() -> None:
+    graph = grid(16, 16)
+    square = np.zeros((16, 16), dtype=bool)
+    square[5:9, 6:10] = True
+    found = {0.9: 0, np.inf: 0}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        w = np.where(square.ravel(), rng.normal(size=256), 0.0)
+        X = rng.normal(size=(42, 256)) / np.sqrt(42)
+        for merged in found:
+            answer = run(
+                least_squares(X, X @ w),
+                ConnectedSet(graph, 16),
+                Settings("cosamp", patience=30, merged=merged),
+                200,
+            )
+            found[merged] += bool(np.linalg.norm(best_point(answer)[0] - w) <= 1e-6)
+    assert found[0.9] >= found[np.inf] + 3, found
+
+
 @pytest.mark.parametrize("pursuit", [0, 3, 10])
 def test_every_pace_of_pursuit_recovers(pursuit: int) -> None:
     X, y, w = planted(13, 14, 12, 90)

@@ -182,6 +182,26 @@ def test_a_zero_vector_gets_a_connected_support_of_the_asked_size() -> None:
         assert answer.share == 1.0
 
 
+@pytest.mark.parametrize("kind", ["zero", "one entry", "equal", "scales apart", "subnormal"])
+@pytest.mark.parametrize("g", [1, 3])
+def test_odd_vectors_get_admissible_supports_from_scratch_and_near_the_last(kind: str, g: int) -> None:
+    rng = np.random.default_rng(27)
+    graph = grid(9, 9)
+    vector = {
+        "zero": np.zeros(81),
+        "one entry": np.where(np.arange(81) == 40, -3.0, 0.0),
+        "equal": np.ones(81),
+        "scales apart": rng.choice([1e-200, 1.0, 1e200], 81),
+        "subnormal": 5e-324 * rng.integers(0, 3, 81),
+    }[kind]
+    last = project(rng.normal(size=81), graph, 7, g).support
+    projector = GraphProjector(graph, 7, g)
+    for support in (projector(vector).support, projector.near(vector, last)):
+        assert support.size == np.unique(support).size == 7
+        assert pieces(graph, support) <= g
+    assert np.argmax(np.abs(vector)) in projector(vector).support or kind != "one entry"
+
+
 def test_isolated_nodes_and_small_components_are_passed_over() -> None:
     graph = Graph.from_edges([[0, 1], [1, 2], [2, 3], [5, 6]], p=9)
     x = np.array([1.0, 1, 1, 1, 100, 10, 10, 0, 100])

@@ -125,9 +125,16 @@ class _Descent:
         M = self.leaper.factor(self.leaper.sweeps.convex(sweep, columns), columns, np.zeros(columns.size)).reduced
         size = max(1e-6 * float(np.trace(M)) / columns.size, self.leaper.system.faint)
         low, high = self.coordinates.bounds(place.fixed)
-        d = _least(M + size * np.eye(columns.size), gradient[columns], low[columns], high[columns])
+        M[np.diag_indices_from(M)] += size
+        g, f = gradient[columns], place.free.size
+        d = np.zeros(columns.size)
+        d[:f] = np.linalg.solve(M[:f, :f], -g[:f])
+        pull = -(g + M @ d)[f:]
+        if np.all((low[held] <= pull) & (pull <= high[held])):
+            return None
+        d = _least(M, g, low[columns], high[columns], d)
         interval, fixed = place.interval.copy(), place.fixed.copy()
-        moving = d[place.free.size :]
+        moving = d[f:]
         for k in np.flatnonzero(moving):
             self.coordinates.flip(interval, fixed, int(moving[k] > 0.0), int(held[k]))
         return Place(place.age, place.x, interval, fixed) if np.any(moving) else None
@@ -173,9 +180,9 @@ class _Descent:
         return found if stays and violation(self.leaper.system, found) <= 1e-10 * found.scale else None
 
 
-def _least(M: Array, g: Array, low: Array, high: Array) -> Array:
-    """argmin of g'd + d'Md/2 + sum_j max(low_j d_j, high_j d_j), by coordinate descent."""
-    d, residual = np.zeros(g.size), g.copy()
+def _least(M: Array, g: Array, low: Array, high: Array, start: Array) -> Array:
+    """argmin of g'd + d'Md/2 + sum_j max(low_j d_j, high_j d_j), by coordinate descent from a start."""
+    d, residual = start.copy(), g + M @ start
     diagonal = np.diag(M)
     for _ in range(1000):
         largest = 0.0

@@ -129,7 +129,9 @@ def _from_quantiles(bound: BoundProblem, losses: Array, first: float, last: floa
     """The ages from which on the shares `first` and `last` of the samples are in."""
     if not 0.0 <= first <= last <= 1.0:
         raise SolverError(Diagnostic("SPL506", f"quantiles({first:.6g}, {last:.6g}) need 0 <= first <= last <= 1"))
-    ordered = np.sort(np.where(losses > 1e-12 * losses.max(initial=0.0), losses, 0.0))  # rounding is no loss
+    at_zero = np.abs(bound.losses(np.zeros(bound.layout.size)))  # of a perfect fit, all that is left is rounding
+    rounding = max(1e-12 * losses.max(initial=0.0), 1e-14 * np.max(at_zero, initial=0.0, where=np.isfinite(at_zero)))
+    ordered = np.sort(np.where(losses > rounding, losses, 0.0))  # rounding is no loss
     n = len(ordered)
     ages = []
     for share in (first, last):

@@ -16,9 +16,10 @@ from typing import Literal
 import numpy as np
 
 from spdsl.problem.functions import Array
-from spdsl.solvers.active_set.minimize import Minimum
+from spdsl.solvers.active_set.degenerate import untangle
+from spdsl.solvers.active_set.minimize import Minimum, residual, with_multipliers
 from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
-from spdsl.solvers.active_set.weighting import IntArray, SelfPacedWeights
+from spdsl.solvers.active_set.weighting import FixedWeights, IntArray, SelfPacedWeights
 from spdsl.solvers.path_following.branch import AgeBranch
 from spdsl.solvers.path_following.compiled_jumps import CompiledJumps
 from spdsl.solvers.path_following.pushes import NoMinimumError, WeighedProblem
@@ -231,4 +232,12 @@ class StepBranch(AgeBranch):
     def at(self, age: float) -> tuple[Array, float]:
         """x (p,) and its scaled KKT residual; at the age of a jump, x after it."""
         k = int(np.searchsorted(self.ages, age, side="right")) - 1
-        return self._at_node(min(max(k, 0), len(self.ages) - 1), age)
+        x, error = self._at_node(min(max(k, 0), len(self.ages) - 1), age)
+        return x, error if error <= 1e-10 else self._residual(x, age)
+
+    def _residual(self, x: Array, age: float) -> float:
+        """The residual at the weights of x, where more terms touch their kinks than can be held (data of few values)."""
+        convex = self.system.with_weighting(FixedWeights(self.system.weights(x, age)))
+        labels = untangle(convex, convex.point(age, x, convex.labels(x, age)), 1e-10).labels
+        evaluation, _ = with_multipliers(convex, convex.point(age, x, labels))
+        return residual(convex, evaluation)

@@ -109,6 +109,15 @@ def test_tied_rows_and_values_give_a_right_path(loss, regularizer):
         assert kkt_residual(bound, solution.x, solution.weights) <= 1e-9
 
 
+def test_data_of_few_values_where_more_terms_touch_than_can_be_held():
+    bound = bound_problem("quantile", "lasso", "hard", seed=3431, n=28, rounded=True)
+    path = solve(bound)
+    for age in np.random.default_rng(3431).uniform(*path.age_range, 8):
+        solution = path(age)
+        assert solution.kkt_residual <= 1e-10
+        assert kkt_residual(bound, solution.x, solution.weights) <= 1e-9
+
+
 def test_most_weights_are_moved_with_the_solution_exact_all_the_way():
     X, y = regression(200, 6, 0)
     path = solve(make(X, y, l1=0.02, self_paced="hard", age=("quantiles", 0.3, 1.0)))

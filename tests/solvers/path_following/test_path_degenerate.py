@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from mixtures import bound_problem
 from problems import classification, make, regression
 
 import spdsl
@@ -185,6 +186,12 @@ def test_ages_at_which_one_class_alone_is_in_are_told(self_paced):
     assert_right(path.bound, path)
     assert all(len(set(y[path(age).weights > 0.0])) == 1 for age in np.linspace(*path.age_range, 5))
     assert "of one class (`y` = 1)" in path.message
+
+
+def test_quantiles_of_losses_that_are_rounding_are_refused():
+    bound = bound_problem("hinge", "non-negative lasso", "numeric", seed=9223, n=15)  # fitted perfectly
+    with pytest.raises(SolverError, match="no ages take in shares"):
+        solve(bound)
 
 
 def test_a_negative_coefficient_is_refused():

@@ -81,6 +81,21 @@ def test_ages_of_a_model_with_one_solution_are_refused_before_any_work(here):
     assert spdsl_("show", "s.npz", "--age", "2").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("solve", "--out"), ("select", "--out"), ("select", "--plot"), ("stability", "--out")],
+)
+def test_a_file_that_could_not_be_written_is_refused_before_any_work(here, monkeypatch, command, option):
+    from spdsl.cli import repeating, selecting, solving
+
+    for module in (repeating, selecting, solving):
+        monkeypatch.setattr(module, "loaded_model", lambda *_, **__: pytest.fail("it was loaded"))
+    run = spdsl_(command, *SOLVE[1:], option, "nowhere/f.npz")
+    assert run.exit_code == 2
+    assert "there is no folder" in run.stderr
+    assert f"choose another `{option}`" in run.stderr
+
+
 def test_json_is_the_only_thing_on_stdout_and_every_reader_takes_it(here):
     run = spdsl_(*SOLVE, "--json", "--out", "p.npz")
     content = json.loads(run.stdout, parse_constant=pytest.fail)

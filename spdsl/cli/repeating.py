@@ -11,7 +11,7 @@ import click
 
 from spdsl.cli.arguments import model_argument, solving_options
 from spdsl.cli.output import ExitCode, stdout
-from spdsl.cli.solving import loaded_model, print_json, remarks
+from spdsl.cli.solving import loaded_model, print_json, refuse_unwritable, remarks
 
 __all__ = ["stability"]
 
@@ -46,6 +46,7 @@ def stability(
     """
     if not 0.0 < threshold <= 1.0:
         raise click.UsageError(f"`--threshold` is a share of the repeats, in (0, 1], not {threshold:g}.")
+    refuse_unwritable(out)
     loaded, arguments = loaded_model(model, ages, **given)
     with remarks(quiet or as_json):
         found = loaded.stability(repeats=repeats, share=share, jobs=jobs, variable=variable, **arguments)

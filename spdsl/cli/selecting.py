@@ -12,7 +12,7 @@ import click
 
 from spdsl.cli.arguments import model_argument, solving_options
 from spdsl.cli.output import ExitCode, stdout
-from spdsl.cli.solving import loaded_model, print_json, remarks
+from spdsl.cli.solving import loaded_model, print_json, refuse_unwritable, remarks
 
 __all__ = ["select"]
 
@@ -52,6 +52,8 @@ def select(
     """
     if ages:
         raise click.UsageError("`--age` picks ages of a path, and `select` chooses one: leave it out.")
+    refuse_unwritable(out)
+    refuse_unwritable(picture, "--plot")
     loaded, arguments = loaded_model(model, ages, **given)
     with remarks(quiet or as_json):
         if validation:

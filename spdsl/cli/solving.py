@@ -87,20 +87,20 @@ def check(
     return ExitCode.SOLVED if result.status.ok else ExitCode.STOPPED_SHORT
 
 
-def refuse_unwritable(out: str | None) -> None:
-    """Raise UsageError before a solve whose result could not be written to the file `out`."""
+def refuse_unwritable(out: str | None, option: str = "--out") -> None:
+    """Raise UsageError before a solve whose result could not be written to the file `out` of an option."""
     folder = os.path.dirname(os.path.abspath(out)) if out else ""
     if out and not os.path.isdir(folder):
         raise UsageError(
             Diagnostic(
                 "SPL705",
                 f"can't write {out}: there is no folder {folder}",
-                help=(f"make it first: mkdir -p {os.path.dirname(out)}", "or choose another `--out`"),
+                help=(f"make it first: mkdir -p {os.path.dirname(out)}", f"or choose another `{option}`"),
             )
         )
     if out and (os.path.isdir(out) or not os.access(folder, os.W_OK)):
         why = "it is a folder" if os.path.isdir(out) else f"no right to write in {folder}"
-        raise UsageError(Diagnostic("SPL705", f"can't write {out}: {why}", help=("choose another `--out`",)))
+        raise UsageError(Diagnostic("SPL705", f"can't write {out}: {why}", help=(f"choose another `{option}`",)))
 
 
 def _solve(model: str, silent: bool, ages: tuple[float, ...], **given: Any) -> Any:

@@ -128,7 +128,7 @@ def test_the_dual_and_the_features_give_one_path():
 def test_the_branch_is_that_of_the_engine_over_features_and_cvxpy_certifies_it_at_random_ages(
     paced, age, seed, monkeypatch
 ):
-    monkeypatch.setattr(flow, "_FAITHFUL", 0.02)  # landings of the reference in steps ten times finer
+    monkeypatch.setattr(flow, "FAITHFUL", 0.02)  # landings of the reference in steps ten times finer
     X, y = samples(32, seed=seed, flipped=0.3)
     compiled = model(paced, "rbf(0.5)", loss="2 * hinge(y * (f(X) + b))", age=age)
     dual = compiled.solve(X=X, y=y, backend="kernel_path")

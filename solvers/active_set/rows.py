@@ -113,6 +113,15 @@ class RowBlock:
             sizes.append(float(np.abs(finite).max()))
         self.scale = max(sizes) or 1.0
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Compiled loops do not travel: they are loaded again."""
+        return {**self.__dict__, "loops": self.loops is not None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, loops=None)
+        if state["loops"]:
+            self.compile_loops()
+
     def compile_loops(self) -> None:
         """Use compiled loops, where the kernels have them: worth their start for thousands of rows."""
         make = getattr(self.kernel, "fused", None)

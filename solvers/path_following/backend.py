@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -175,7 +176,7 @@ class PathFollowing(BackEnd[PathState]):
             status=status,
             backend=self.name,
             branch=_branch(system)(
-                problem, ages, points, lambda: _all_critical_points(problem, system, records), system
+                problem, ages, points, partial(_all_critical_points, problem, system, records), system
             ),
             message=message,
             history=_history(problem, system, records, ages, points),

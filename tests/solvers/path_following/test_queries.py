@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from problems import classification, make, regression
 
+import spdsl
+from spdsl.data import bind
 from spdsl.reference.stationarity import kkt_residual
 from spdsl.solvers.active_set.minimize import minimize
+from spdsl.solvers.active_set.sweeps import sweeps_of
 from spdsl.solvers.driver import run
 from spdsl.solvers.path_following import PathFollowing
 from spdsl.solvers.path_following.backend import PathOptions
@@ -76,3 +82,71 @@ def test_leaps_pass_no_event_unnamed(solved):
         assert np.abs(found - age).min() <= 1e-8 * age
     for age in found:
         assert np.abs(np.array(ages) - age).min() <= 1e-8 * age
+
+
+SOURCE = """data
+  X : matrix(n, d)
+  y : {kind}(n)
+variable
+  w : vector(d)
+age lambda in quantiles(0.3, 1)
+minimize
+  loss {loss} / n
+  regularizer 0.02 * {regularizer}
+  self_paced {self_paced}
+"""
+WRITTEN = {
+    "squared linear": ("vector", "(X @ w - y)^2", "norm1(w)", "linear(lambda)"),
+    "logistic mixture": ("labels", "logistic(y * (X @ w))", "sum_squares(w)", "mixture(lambda, 0.5)"),
+}
+
+
+@pytest.fixture(scope="module", params=WRITTEN)
+def compiled(request):
+    """A written model's problem, and its path by passes in NumPy and in compiled loops."""
+    kind, loss, regularizer, self_paced = WRITTEN[request.param]
+    X, y = (regression if kind == "vector" else classification)(300, 5, 4)  # more than one chunk of samples
+    text = SOURCE.format(kind=kind, loss=loss, regularizer=regularizer, self_paced=self_paced)
+    bound = bind(spdsl.parse(text).problem, arrays={"X": X, "y": y})
+    return bound, *(run(PathFollowing(), bound, PathOptions(compiled=how)) for how in ("never", "always"))
+
+
+def test_compiled_passes_give_the_same_path(compiled):
+    _, plain, fast = compiled
+    assert fast.branch.system.blocks[0].loops is not None
+    assert plain.branch.system.blocks[0].loops is None
+    assert np.allclose([jump.age for jump in fast.jumps], [jump.age for jump in plain.jumps], rtol=1e-9)
+    for age in np.random.default_rng(4).uniform(*plain.age_range, 30):
+        assert np.abs(fast(age).x - plain(age).x).max() <= 1e-8
+
+
+def test_compiled_passes_find_the_same_numbers(compiled):
+    _, plain, fast = compiled
+    first, second = (sweeps_of(path.branch.system.blocks[0]) for path in (plain, fast))
+    free = np.array([0, 2, 3])
+    rng = np.random.default_rng(5)
+    p = plain.branch.system.p
+    ages = np.quantile(plain.branch.system.losses(plain.nodes[-1]), [0.6, 0.7])
+    x0 = plain.nodes[-1]
+    x1 = x0 + 0.02 * rng.standard_normal(p)
+    dx = rng.standard_normal(free.size)
+    ends = []
+    for sweeps in (first, second):
+        start, end = sweeps.newton(x0, ages[0], free), sweeps.newton(x1, ages[1], free)
+        (du0, change0), (du1, _) = (sweeps.along(sweep, free, dx, True) for sweep in (start, end))
+        lowest = sweeps.lowest(free, tuple(ages), start, du0, end, du1)
+        ends.append([*(getattr(start, what) for what in ("gradient", "by_age", "size", "H")), start.rows[:4]])
+        ends[-1] += [du0, change0, sweeps.convex(start, free), lowest]
+    for one, other in zip(*ends):
+        assert np.allclose(one, other, rtol=1e-10, atol=1e-13)
+    H = first.newton(x1, ages[1], free).H
+    assert np.linalg.eigvalsh(H - ends[0][-1])[0] >= -1e-12  # the lowest Hessian is below that of an end
+
+
+def test_a_path_can_be_pickled_and_copied(compiled):
+    _, *paths = compiled
+    for path in paths:
+        for other in (pickle.loads(pickle.dumps(path)), copy.deepcopy(path)):
+            age = float(np.mean(path.age_range))
+            assert np.array_equal(other(age).x, path(age).x)
+            assert other.critical_points == path.critical_points

@@ -26,9 +26,10 @@ from spdsl.solvers.alternate_search.search import search
 from spdsl.solvers.alternate_search.start import first_fit, start_option
 from spdsl.solvers.path_following.between import with_all_events
 from spdsl.solvers.path_following.branch import AgeBranch
+from spdsl.solvers.path_following.node import Node
 from spdsl.solvers.path_following.record import Record, Recorder, critical_points, nodes_of_path
 from spdsl.solvers.path_following.steps import Step, StepBranch, StepTracker, has_steps
-from spdsl.solvers.path_following.tracker import BrokenPathError, Node, Tracker
+from spdsl.solvers.path_following.tracker import BrokenPathError, Tracker
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
 from spdsl.solvers.threads import small_systems
 

@@ -23,7 +23,7 @@ __all__ = ["Record", "Recorder", "critical_points", "nodes_of_path"]
 
 
 class Recorded(Protocol):
-    """What is asked of a node: see `tracker.Node`, `steps.Step`."""
+    """What is asked of a node: see `node.Node`, `steps.Step`."""
 
     @property
     def age(self) -> float:

@@ -34,7 +34,7 @@ _LARGEST = 5000  # unknowns, of which a square matrix is kept
 
 @dataclass(frozen=True)
 class Step:
-    """A point of the path: at its start, after a jump, or at its last age. Attributes as in `tracker.Node`."""
+    """A point of the path: at its start, after a jump, or at its last age. Attributes as in `node.Node`."""
 
     age: float
     evaluation: Evaluation

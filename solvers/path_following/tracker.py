@@ -10,7 +10,7 @@ reduced Hessian is still positive definite it is a turning point, otherwise the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ import numpy as np
 from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.flow import flow_down
 from spdsl.solvers.active_set.minimize import Minimum
-from spdsl.solvers.active_set.system import Evaluation, Labels, Point, System
+from spdsl.solvers.active_set.system import Labels, Point, System
 from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, corrected_event, tangent
 from spdsl.solvers.path_following.crossing import STEADY, Crossed, cross, due
@@ -29,8 +29,9 @@ from spdsl.solvers.path_following.folds import find_fold
 from spdsl.solvers.path_following.hermite import Crossing, earliest_crossing
 from spdsl.solvers.path_following.jumps import land_after_event, land_after_fold, sized, way_out
 from spdsl.solvers.path_following.leaps import Leap, Leaper, Passed, Place, Stop
+from spdsl.solvers.path_following.node import Node, predicted
 
-__all__ = ["BrokenPathError", "Node", "Tracker"]
+__all__ = ["BrokenPathError", "Tracker"]
 
 NOISE = 1e-11  # gaps (in their units) below this are zero
 _SMALLEST = 1e-13  # relative to the age: the shortest stride
@@ -46,78 +47,6 @@ _TRIES = 8  # leaps from one node
 _CERTIFIED = 0.9  # share of the way to the end of a branch
 _PATIENCE = 1  # leaps that fail before the end of the branch is looked for
 _TIES = 100  # nodes at one age after which its events are taken to undo one another
-
-
-@dataclass(frozen=True)
-class Node:
-    """A point of the path with its outgoing direction.
-
-    Attributes
-    ----------
-    out, arrived : Tangent
-        The direction under the labels that hold from here on, and that under those that led here (None: a landing or start).
-    kind : {"start", "stride", "leap", "turning", "jump"}
-        A leap passes events of samples without stopping at them.
-    before : Labels or None
-        At an event, the labels that led here.
-    cause : Labels or None
-        At an event, the same with the causing terms flipped.
-    change : float
-        Largest change of x at a jump.
-    left : array (p,) or None
-        At a jump, x before it.
-    leapt : bool
-        Whether the way here was a leap.
-    to_fold : float
-        The way in age to a fold that the last two tangents point at.
-    stride : float
-        The stride to try next.
-    leap : float
-        The leap to try next.
-    anchor, tied : float, int
-        The age of the first of the nodes that lie, to rounding, at one age, and how many came after it.
-    stop : Stop or None
-        Where a leap ended, or a turning point that one met: the next leap starts there.
-    """
-
-    converged: Converged
-    out: Tangent
-    kind: Literal["start", "stride", "leap", "turning", "jump"]
-    stride: float
-    leap: float = 0.0
-    arrived: Tangent | None = None
-    before: Labels | None = None
-    cause: Labels | None = None
-    change: float = 0.0
-    left: Array | None = None
-    to_fold: float = np.inf
-    leapt: bool = False
-    anchor: float = 0.0
-    tied: int = 0
-    stop: Stop | None = None
-
-    def gaps(self, system: System) -> tuple[Array, Array]:
-        """All gaps and their rates along the way out; kept after the first call."""
-        kept: tuple[Array, Array] | None = self.__dict__.get("_gaps")
-        if kept is None:
-            kept = system.gaps(self.converged.evaluation, self.out.dx, self.out.ds, 1.0)
-            self.__dict__["_gaps"] = kept
-        return kept
-
-    @property
-    def point(self) -> Point:
-        """The labelled point."""
-        return self.converged.point
-
-    @property
-    def evaluation(self) -> Evaluation:
-        """The system at the point."""
-        return self.converged.evaluation
-
-    @property
-    def age(self) -> float:
-        """Its age."""
-        return self.point.age if self.stop is None else self.stop.age
 
 
 class Tracker:
@@ -284,7 +213,7 @@ class Tracker:
         while h > _SMALLEST * node.age:
             age = upper if node.age + h >= upper * (1.0 - 1e-15) else node.age + h
             h = age - node.age
-            converged = correct(self.system, _predicted(node, h), scale, 6)
+            converged = correct(self.system, predicted(node, h), scale, 6)
             if converged is None or converged.iterations > 5:
                 h = self._halved(h)
                 continue
@@ -360,7 +289,7 @@ class Tracker:
         """The node at the first event, starting from a guess which gap closes and when; None when the guess fails."""
         scale = self.system.magnitude(node.converged.evaluation)
         for _ in range(8):
-            result = corrected_event(self.system, _predicted(node, dt), index, scale)
+            result = corrected_event(self.system, predicted(node, dt), index, scale)
             if result is None:
                 return None
             converged, arrived = result
@@ -437,16 +366,6 @@ class Tracker:
         return Node(
             converged, self._tangent(converged), kind, node.stride, 4.0 * node.leap, came, before, cause, change, left.x
         )
-
-
-def _predicted(node: Node, h: float) -> Point:
-    point = node.point
-    return replace(
-        point,
-        age=point.age + h,
-        x=point.x + h * node.out.dx,
-        multipliers=tuple(s + h * ds for s, ds in zip(point.multipliers, node.out.ds)),
-    )
 
 
 def _alike(system: System, first: Array, second: Array, h: float) -> bool:

@@ -48,6 +48,8 @@ def check_atom(elaborator: Elaborator, atom: Atom, made: Call, types: Sequence[T
     shape = argument.shape if atom.role is Role.ELEMENTWISE else ()
     curvature = compose(atom.curvature, atom.monotone, argument.curvature, argument.sign)
     sign = argument.sign if atom.name in ("sum", "trace") else atom.sign
+    if atom.name == "pos" and argument.sign in (Sign.NONPOSITIVE, Sign.ZERO):
+        sign = Sign.ZERO
     reason = ""
     if curvature is Curvature.UNKNOWN and argument.curvature is not Curvature.UNKNOWN:
         reason = _why_unknown(atom, made, argument)

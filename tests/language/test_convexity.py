@@ -10,7 +10,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spdsl.diagnostics import ModelError
@@ -80,6 +80,7 @@ def _curvature(expression: Any) -> Curvature:
 
 @settings(max_examples=150, deadline=None)
 @given(st.recursive(_LEAVES, _extend, max_leaves=6))
+@example(("min(a, pos((-1)))", cp.minimum(_A, cp.pos(cp.Constant(-1)))))
 def test_curvature_and_sign_are_at_least_as_sharp_as_cvxpys_and_never_contradict_them(pair: _Pair) -> None:
     text, expression = pair
     type_ = BENCH.type_of(text)

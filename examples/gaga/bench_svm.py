@@ -17,7 +17,7 @@ from statistics import median
 
 import numpy as np
 from acs_sklearn import weights
-from bench_path import SELF_PACED
+from bench_path import SELF_PACED, clocked
 from experiment import load
 from sklearn.datasets import load_breast_cancer
 from sklearn.svm import SVC
@@ -92,18 +92,15 @@ def compare(name, self_paced, options):
     K = bound.gram("f")
     ours, asked, theirs = [], [], []
     for _ in range(options.repeats + 1):  # the first compiles and imports
-        began = time.process_time()
-        path = run(KernelPath(), bound, KernelPathOptions(time_limit=options.limit))
-        ours.append(time.process_time() - began)
+        seconds, path = clocked(lambda: run(KernelPath(), bound, KernelPathOptions(time_limit=options.limit)))
+        ours.append(seconds)
         ages = np.linspace(*path.age_range, options.ages)
-        began = time.process_time()
-        for age in ages:
-            path(float(age))
-        asked.append(time.process_time() - began)
+        asked.append(clocked(lambda path=path, ages=ages: [path(float(age)) for age in ages])[0])
         start = path(float(ages[0])).losses
-        began = time.process_time()
-        done, rounds, worst = search(K, y, ages, start, self_paced, options.budget)
-        theirs.append(time.process_time() - began)
+        seconds, (done, rounds, worst) = clocked(
+            lambda ages=ages, start=start: search(K, y, ages, start, self_paced, options.budget)
+        )
+        theirs.append(seconds)
     mine, queries, rival = median(ours[1:]), median(asked[1:]), median(theirs[1:])
     facts = path.statistics
     print(

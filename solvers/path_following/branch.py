@@ -17,12 +17,11 @@ from spdsl.problem import BoundProblem
 from spdsl.problem.functions import Array
 from spdsl.solution import CriticalPoint
 from spdsl.solvers.active_set.build import build
-from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.degenerate import untangle
 from spdsl.solvers.active_set.minimize import Minimum, minimize, released, residual, violations, with_multipliers
 from spdsl.solvers.active_set.system import Labels, System
 from spdsl.solvers.path_following.corrector import Converged, correct
-from spdsl.solvers.path_following.leaps import Leaper, Place, Stop, stop_residual, violation
+from spdsl.solvers.path_following.leaps import Leaper, Place, Stop, stays, stop_residual, violation
 from spdsl.solvers.path_following.tracker import BrokenPathError, Tracker
 
 __all__ = ["AgeBranch"]
@@ -176,9 +175,8 @@ class AgeBranch:
         found = leaper.settle(self._place(age, x, labels))
         if found is None or found.factor.verdict == "indefinite":
             return None
-        moved = system.coordinates.relabel(found.x, labels.interval)
-        inside = np.array_equal(np.where(labels.fixed == FREE, moved, labels.interval), labels.interval)
-        return found if inside and violation(system, found) <= 1e-10 * found.scale else None
+        good = stays(system, found.place) and violation(system, found.place, found.gradient) <= 1e-10 * found.scale
+        return found if good else None
 
     def _place(self, age: float, x: Array, labels: Labels) -> Place:
         return Place(age, self.system.snap(x, labels), labels.interval, labels.fixed)
@@ -203,7 +201,7 @@ class AgeBranch:
         x, age = 0.5 * (self.nodes[k] + self.nodes[k + 1]), 0.5 * float(self.ages[k] + self.ages[k + 1])
         for _ in range(system.p):
             found = leaper.settle(self._place(age, x, labels), max_iterations=12)
-            if found is None or violation(system, found) <= 1e-10 * found.scale:
+            if found is None or violation(system, found.place, found.gradient) <= 1e-10 * found.scale:
                 break
             point = system.point(age, found.x, labels)
             evaluation = system.evaluate(replace(point, labels=system.relabel(labels, found.x, age)))

@@ -18,7 +18,7 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.flow import FAITHFUL, LONGEST, flow_step
 from spdsl.solvers.active_set.sweeps import Sweep
-from spdsl.solvers.path_following.leaps import Leaper, Place, Stop, violation
+from spdsl.solvers.path_following.leaps import Leaper, Place, Stop, stays, violation
 
 __all__ = ["descend"]
 
@@ -38,7 +38,7 @@ def descend(leaper: Leaper, place: Place, direction: Array, max_steps: int = 400
         gradient, bend = leaper.completed(place, sweep)
         scale = leaper.system.magnitude_of(place.x, sweep.size, place.interval, place.fixed)
         inner = float(np.abs(gradient[free]).max(initial=0.0))
-        if descent.pull(place, gradient) > max(1e-10 * scale, 0.01 * inner):
+        if violation(leaper.system, place, gradient) > max(1e-10 * scale, 0.01 * inner):
             released = descent.released(place, sweep, gradient)
             if released is not None:
                 place, sweep = released, None
@@ -108,12 +108,6 @@ class _Descent:
             x[at[0]] = coordinates.position[at]
         return Place(place.age, x, interval, fixed), at[0] >= 0
 
-    def pull(self, place: Place, gradient: Array) -> float:
-        """The largest violation of a fixed coordinate's bounds."""
-        low, high = self.coordinates.bounds(place.fixed)
-        excess = np.maximum(low + gradient, -gradient - high)
-        return float(excess[place.fixed >= 0].max(initial=0.0))
-
     def released(self, place: Place, sweep: Sweep, gradient: Array) -> Place | None:
         """The place without the fixed coordinates that the flow sets in motion; None when it moves none.
 
@@ -175,9 +169,9 @@ class _Descent:
         found = self.leaper.settle(place, max_iterations=10)
         if found is None or found.factor.verdict == "indefinite":
             return None
-        inside = self.coordinates.relabel(found.x, place.interval)
-        stays = np.array_equal(np.where(place.fixed == FREE, inside, place.interval), place.interval)
-        return found if stays and violation(self.leaper.system, found) <= 1e-10 * found.scale else None
+        system, place = self.leaper.system, found.place
+        good = stays(system, place) and violation(system, place, found.gradient) <= 1e-10 * found.scale
+        return found if good else None
 
 
 def _least(M: Array, g: Array, low: Array, high: Array, start: Array) -> Array:

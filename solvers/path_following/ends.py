@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from spdsl.problem.functions import Array
-from spdsl.solvers.active_set.coordinates import FREE
 from spdsl.solvers.active_set.rows import RowLabels
 from spdsl.solvers.active_set.sweeps import Sweep
-from spdsl.solvers.path_following.leaps import Leaper, Place, Stop
+from spdsl.solvers.path_following.leaps import Leaper, Place, Stop, stays, violation
 
 __all__ = ["End", "end_ahead"]
 
@@ -184,10 +183,5 @@ class _Search:
 
     def holds(self, point: _Point) -> bool:
         """Are all coordinates still where they were at the start?"""
-        coordinates, place = self.leaper.system.coordinates, point.place
-        inside = coordinates.relabel(place.x, place.interval)
-        if not np.array_equal(np.where(place.fixed == FREE, inside, place.interval), place.interval):
-            return False
-        low, high = coordinates.bounds(place.fixed)
-        excess = np.maximum(low + point.gradient, -point.gradient - high)
-        return float(excess[place.fixed >= 0].max(initial=0.0)) <= _GOOD * self.scale
+        system, place = self.leaper.system, point.place
+        return stays(system, place) and violation(system, place, point.gradient) <= _GOOD * self.scale

@@ -28,7 +28,7 @@ from spdsl.solvers.path_following.corrector import Converged, Tangent
 from spdsl.solvers.path_following.crossing import due
 from spdsl.solvers.path_following.hermite import earliest_crossing
 
-__all__ = ["Leap", "Leaper", "Passed", "Place", "Stop", "stop_residual", "violation"]
+__all__ = ["Leap", "Leaper", "Passed", "Place", "Stop", "stays", "stop_residual", "violation"]
 
 _EXACT, _GOOD = 1e-12, 1e-11  # scaled residuals: aimed at, and good enough where rounding stops Newton
 _SPARE, _LONGER = 0.3, 2.5  # the margin that a leap aims at; how many times as long as the last it may be
@@ -300,7 +300,9 @@ class Leaper:
             x = x.copy()
             x[j] = coordinates.position[j, fixed[j]]
         found = self.settle(Place(stop.age, x, interval, fixed), stop.scale)
-        if found is None or found.factor.verdict != "definite" or violation(self.system, found) > _GOOD * found.scale:
+        if found is None or found.factor.verdict != "definite":
+            return None
+        if violation(self.system, found.place, found.gradient) > _GOOD * found.scale:
             return None
         if float(np.abs(found.x - stop.x).max()) > 1e-9 * float(np.abs(stop.x).max(initial=1e-300)):
             return None
@@ -372,14 +374,20 @@ class Leaper:
 def stop_residual(system: System, stop: Stop) -> float:
     """The scaled KKT residual of a stop."""
     inner = float(np.abs(stop.gradient[stop.place.free]).max(initial=0.0))
-    return max(inner, violation(system, stop)) / stop.scale
+    return max(inner, violation(system, stop.place, stop.gradient)) / stop.scale
 
 
-def violation(system: System, stop: Stop) -> float:
+def violation(system: System, place: Place, gradient: Array) -> float:
     """How far the multipliers of fixed coordinates leave their bounds."""
-    low, high = system.coordinates.bounds(stop.place.fixed)
-    excess = np.maximum(low + stop.gradient, -stop.gradient - high)
-    return float(excess[stop.place.fixed >= 0].max(initial=0.0))
+    low, high = system.coordinates.bounds(place.fixed)
+    excess = np.maximum(low + gradient, -gradient - high)
+    return float(excess[place.fixed >= 0].max(initial=0.0))
+
+
+def stays(system: System, place: Place) -> bool:
+    """Are all free coordinates within the intervals that the place says?"""
+    inside = system.coordinates.relabel(place.x, place.interval)
+    return np.array_equal(inside[place.free], place.interval[place.free])
 
 
 def _comes_near(gap0: Array, rate0: Array, gap1: Array, rate1: Array, h: float, arriving: int) -> bool:

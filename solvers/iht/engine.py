@@ -7,9 +7,9 @@ after Johnson and Zhang (2013) and Li et al. (2016). Which support set is used, 
 method a graph method.
 
 What is added here: steps in units of the inverse smoothness on the current support, projections warm from the last
-support with a cold one now and then, every few epochs a pursuit of the optimum on the support, and a stop at fixed
-points: when a support has stayed the same, the optimum on it is computed, and if a projected gradient step from there
-keeps the support, nothing is left to gain.
+support with a cold one now and then, every few epochs a pursuit of the optimum on the support, CoSaMP's iterations
+where progress ends, and a stop at fixed points: when a support has stayed the same, the optimum on it is computed, and
+if a projected gradient step from there keeps the support, nothing is left to gain.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ NEARLY = 1e-8  # of the objective at 0: worth an exact optimum on the support
 PURSUIT_STEPS = 40  # conjugate gradients in a pursuit
 ENOUGH = 1e-3  # share by which the objective must fall to count as progress
 COOLING = 0.8  # of the step, when progress ends or an iterate is worse than nothing
+MERGES = 5  # pursuits on merged supports, one after another
+ROOM = (1.0, 0.1)  # the head that they merge with, in sizes of the support: at most, at least
 STALLS = 4  # ends of progress after which a run is over
 RESTART_PATIENCE = 8  # most epochs without progress in the second and later starts
 SAME = 1e-9  # relative difference below which two starts ended at the same objective
@@ -79,23 +81,33 @@ def epoch(objective: Objective, supports: SupportSet, settings: Settings, at: It
     if settings.fixed_point and not after.fixed and after.unchanged >= settings.fixed_point:
         after = settled(objective, supports, settings, after)
     if settings.patience and not after.fixed:
-        after = annealed(settings, after)
+        after = annealed(objective, supports, settings, after)
     if after.fixed and settings.starts > 1 and settings.method in BLOCKWISE:
         return begun_again(objective, settings, after)
     return after
 
 
-def annealed(settings: Settings, at: Iterate) -> Iterate:
-    """Note the best point; when it is too old, go back to it with a shorter step, and stop when that is of no use."""
+def annealed(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
+    """Note the best point; when it is too old, go back to it with a shorter step, and stop when that is of no use.
+
+    Block methods try to better it by a merged pursuit first, once for each best point.
+    """
     if at.best is None or at.objective < at.best[0] * (1.0 - ENOUGH):
         return replace(at, best=(at.objective, at.epochs, at.x, at.support))
     value, since, x, support = at.best
     if at.epochs - since < (settings.patience if at.start == 0 else min(settings.patience, RESTART_PATIENCE)):
         return at
+    tried = at.tried
+    if settings.pursuit and settings.method in BLOCKWISE and value < tried * (1.0 - ENOUGH):
+        tried = value
+        better = merged_pursuit(objective, supports, settings, replace(at, x=x, support=support, objective=value))
+        if better.objective < value * (1.0 - ENOUGH):
+            noted = (better.objective, at.epochs, better.x, better.support)
+            return replace(better, best=noted, unchanged=0, fixed=better.objective <= PERFECT * objective.at_zero)
     stalls = at.stalls + (1 if settings.method in BLOCKWISE else STALLS)
     best = (value, at.epochs, x, support)
     at = replace(at, x=x, support=support, objective=value, best=best, stalls=stalls, unchanged=0)
-    return replace(at, scale=COOLING * at.scale, fixed=stalls >= STALLS)
+    return replace(at, scale=COOLING * at.scale, fixed=stalls >= STALLS, tried=tried)
 
 
 def begun_again(objective: Objective, settings: Settings, at: Iterate) -> Iterate:
@@ -144,6 +156,26 @@ def pursued(objective: Objective, at: Iterate) -> Iterate:
         x = restricted_optimum(objective, x, active)
         value = objective.value(x, active)
     return replace(at, x=x, objective=value, fixed=value <= PERFECT * objective.at_zero)
+
+
+def merged_pursuit(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
+    """CoSaMP's iterations from the optimum on the support, as long as they lower the objective.
+
+    What keeps a block method from the best support is often a few small entries that others have taken the place of.
+    No gradient step trades them, being shorter than the optimum on a support that has room for both.
+    """
+    x = polished(objective, at)
+    best = replace(at, x=x, objective=objective.value(x, objective.active(at.support)))
+    for _ in range(MERGES):
+        moved = cosamp_step(objective, supports, settings, best, *ROOM)
+        x = polished(objective, moved)
+        value = objective.value(x, objective.active(moved.support))
+        if value >= best.objective * (1.0 - ENOUGH):
+            break
+        best = replace(moved, x=x, objective=value, step=at.step)
+        if value <= PERFECT * objective.at_zero:
+            break
+    return best
 
 
 def settled(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
@@ -336,13 +368,15 @@ def normalized(
     return moved
 
 
-def cosamp_step(objective: Objective, supports: SupportSet, settings: Settings, at: Iterate) -> Iterate:
+def cosamp_step(
+    objective: Objective, supports: SupportSet, settings: Settings, at: Iterate, most: float = 2.0, least: float = 1.0
+) -> Iterate:
     """Merge the support with a head of the gradient, solve there, keep the tail of the solution.
 
-    The head has twice the size, or less where the merged support would leave too few samples for its least squares: on
-    as many entries as samples every fit is perfect, and its tail says nothing.
+    The head has `most` times the size, or less, down to `least` times, where the merged support would leave too few
+    samples for its least squares: on as many entries as samples every fit is perfect, and its tail says nothing.
     """
-    factor = min(2.0, max(1.0, settings.merged * objective.n / supports.size - 1.0))
+    factor = min(most, max(least, settings.merged * objective.n / supports.size - 1.0))
     active = objective.active(at.support)
     gradient = objective.gradient(at.x, active)
     merged = np.union1d(supports.head(gradient[objective.thresholded], factor), at.support)

@@ -102,7 +102,8 @@ class BlockOptions(FullOptions):
     )
     pursuit: int = option(
         10,
-        "every so many epochs go on from near the optimum on the current support, by conjugate gradients; 0: never",
+        "every so many epochs go on from near the optimum on the current support, and where progress ends from what "
+        "CoSaMP makes of the best point; 0: never",
         check=_not_negative,
     )
     starts: int = option(

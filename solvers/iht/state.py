@@ -50,6 +50,11 @@ class Settings:
     starts : int
         Block methods whose run is over without a perfect fit begin again at 0 with other draws, at most so many times
         in all; when two starts have ended at the same best support, that is the answer.
+    pursuit : int
+        Every so many epochs block methods go on from near the optimum on their support; where progress ends, from
+        CoSaMP's iterations when these lower the objective. 0 does neither.
+    merged : float
+        CoSaMP's merged supports have at most so many times as many entries as there are samples, where they can.
     residual : float
         Stop when the objective is at most this; 0 never does (losses with noise).
     limit : float
@@ -91,6 +96,7 @@ class Iterate:
     fixed: bool = False
     diverged: bool = False
     stalls: int = 0
+    tried: float = float("inf")  # objective of the best point from which a merged pursuit was tried
     start: int = 0
     won: tuple[float, int, Array, Nodes] | None = None  # of earlier starts: best objective, how often, point, support
     smoothness: dict[int, float] = field(default_factory=dict)

@@ -56,7 +56,7 @@ class SparseSet:
         return largest(scaled_prizes(x, self.p)[1], self.size)
 
     def head(self, x: Array, factor: float = 1.0) -> Nodes:
-        return largest(scaled_prizes(x, self.p)[1], min(self.p, round(factor * self.size)))
+        return largest(scaled_prizes(x, self.p)[1], enlarged(self.size, factor, self.p))
 
 
 class ConnectedSet:
@@ -87,7 +87,7 @@ class ConnectedSet:
         room = int(np.sort(self.graph.component_sizes)[::-1][: max(1, round(factor * self.components))].sum())
         pieces = max(1, round(factor * self.components)) if factor > 1 else self.components
         size = min(room, self.graph.p, max(pieces, round(factor * self.size)))
-        budget = None if self.budget is None else factor * self.budget
+        budget = None if self.budget is None else max(factor, 1.0) * self.budget
         return GraphProjector(self.graph, size, min(pieces, size), budget, self.effort)
 
 
@@ -166,8 +166,8 @@ class GroupSet:
         return self._best(x, self.count, self.cap)
 
     def head(self, x: Array, factor: float = 1.0) -> Nodes:
-        cap = None if self.cap is None else round(factor * self.cap)
-        return self._best(x, min(self.groups, round(factor * self.count)), cap)
+        cap = None if self.cap is None else enlarged(self.cap, factor, self.group.size)
+        return self._best(x, enlarged(self.count, factor, self.groups), cap)
 
     def _best(self, x: Array, count: int, cap: int | None) -> Nodes:
         prizes = scaled_prizes(x, self.group.size)[1]
@@ -204,7 +204,7 @@ class SupportUnion:
         return self._pick(x, self.count)
 
     def head(self, x: Array, factor: float = 1.0) -> Nodes:
-        return self._pick(x, min(len(self.supports), round(factor * self.count)))
+        return self._pick(x, enlarged(self.count, factor, len(self.supports)))
 
     def _pick(self, x: Array, count: int) -> Nodes:
         left = scaled_prizes(x, self.p)[1].copy()
@@ -215,6 +215,11 @@ class SupportUnion:
             chosen[nodes] = True
             left[nodes] = 0.0
         return np.flatnonzero(chosen)
+
+
+def enlarged(count: int, factor: float, most: int) -> int:
+    """`factor` times as many, at least one and at most all there are."""
+    return min(most, max(1, round(factor * count)))
 
 
 def largest(values: Array, count: int) -> Nodes:

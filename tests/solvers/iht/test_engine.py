@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from spdsl.solvers.iht.engine import Settings, begin, best_point, epoch, run
+from spdsl.solvers.iht.engine import Settings, begin, best_point, epoch, merged_pursuit, run
 from spdsl.solvers.iht.exact import connected_sets
 from spdsl.solvers.iht.graph import grid
 from spdsl.solvers.iht.objective import least_squares, logistic
@@ -202,6 +202,41 @@ def test_every_pace_of_pursuit_recovers(pursuit: int) -> None:
     )
     assert answer.fixed
     assert best_point(answer)[0] == pytest.approx(w, abs=1e-6)
+
+
+def test_a_merged_pursuit_finds_the_small_entries_that_a_support_lacks() -> None:
+    graph = grid(14, 14)
+    for seed in range(8):
+        X, y, w = planted(40 + seed, 14, 12, 45)
+        objective = least_squares(X, y)
+        support = np.flatnonzero(w)
+        leaves = [k for k in support if len(graph.components_of(np.setdiff1d(support, [k]))) == 1]
+        lost = min(leaves, key=lambda k: abs(w[k]))
+        inside = np.setdiff1d(support, [lost])
+        around = np.setdiff1d(
+            np.concatenate([graph.neighbours[graph.indptr[k] : graph.indptr[k + 1]] for k in inside]), support
+        )
+        wrong = np.sort(np.append(inside, np.random.default_rng(seed).choice(around)))
+        x = restricted_optimum(objective, np.zeros(196), wrong)
+        at = replace(begin(objective), x=x, support=wrong, objective=objective.value(x, wrong))
+        better = merged_pursuit(objective, ConnectedSet(graph, 12), ALL["sto_iht"], at)
+        assert np.array_equal(better.support, support)
+        assert better.x == pytest.approx(w, abs=1e-9)
+
+
+@pytest.mark.parametrize("make", [least_squares, logistic])
+def test_a_merged_pursuit_never_raises_the_objective_nor_leaves_the_set(make) -> None:
+    graph = grid(8, 8)
+    for seed, n in ((0, 12), (1, 30), (2, 90)):
+        X, y, _ = planted(60 + seed, 8, 6, n, noise=0.3)
+        objective = make(X, y if make is least_squares else np.where(y > 0, 1.0, -1.0), l2=0.01)
+        supports = ConnectedSet(graph, 6)
+        at = epoch(objective, supports, ALL["sto_iht"], begin(objective))
+        better = merged_pursuit(objective, supports, ALL["sto_iht"], at)
+        assert better.objective <= at.objective
+        assert better.objective == pytest.approx(objective.value(better.x, objective.active(better.support)))
+        assert better.support.size == 6
+        assert len(graph.components_of(better.support)) == 1
 
 
 def test_a_zero_target_gives_zero_and_stops() -> None:

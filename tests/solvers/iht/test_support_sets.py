@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spdsl.diagnostics import UsageError
-from spdsl.solvers.iht.graph import grid
+from spdsl.solvers.iht.graph import Graph, grid
 from spdsl.solvers.iht.support_sets import (
     ConnectedSet,
     GroupSet,
@@ -49,6 +49,16 @@ def test_one_support_of_a_union_is_picked_exactly_and_several_are_near_the_best(
         two = SupportUnion(12, supports, 2).tail(x)
         best = max((x[np.union1d(a, b)] ** 2).sum() for a, b in itertools.combinations(supports, 2))
         assert (1 - 1 / np.e) * best <= (x[two] ** 2).sum() <= best + 1e-12
+
+
+def test_heads_below_the_size_keep_at_least_one_piece() -> None:
+    x = np.array([1.0, -3.0, 2.0, 0.0, -2.0])
+    assert SparseSet(5, 2).head(x, 0.1).tolist() == [1]
+    assert GroupSet([0, 0, 1, 1, 2], 2).head(x, 0.1).tolist() == [0, 1]
+    assert GroupSet([0, 0, 1, 1, 2], 2, 3).head(x, 0.1).tolist() == [1]
+    assert SupportUnion(5, [[0, 1], [2, 3], [4]], 2).head(x, 0.1).tolist() == [0, 1]
+    line = ConnectedSet(Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 4]], 5), 2, budget=1.0)
+    assert line.head(x, 0.75).tolist() == [1, 2]
 
 
 def test_connected_heads_are_larger_and_connected() -> None:

@@ -180,7 +180,7 @@ def trials(count: int) -> list[str]:
         started = time.thread_time()
         objective = least_squares(X, y)
         answer = run(
-            objective, ConnectedSet(graph, picture.s), Settings("sto_iht", step=2.0, starts=10, seed=seed), 1000
+            objective, ConnectedSet(graph, picture.s), Settings("sto_iht", step=2.0, starts=20, seed=seed), 2000
         )
         x, _ = best_point(answer)
         seconds.append(time.thread_time() - started)

@@ -39,7 +39,7 @@ def errors(batch: int, step: float, epochs: int, trial: int) -> np.ndarray:
     w[random_walk(graph, S, rng, start=SIDE * (SIDE // 2) + SIDE // 2)] = rng.standard_normal(S)
     X = rng.standard_normal((N, w.size)) / np.sqrt(N)
     objective, supports = least_squares(X, X @ w), ConnectedSet(graph, S)
-    settings = Settings("sto_iht", 2.0 * step, batch=batch, fixed_point=0, patience=0, limit=1e6, seed=trial)
+    settings = Settings("sto_iht", 2.0 * step, batch=batch, fixed_point=0, patience=0, pursuit=0, limit=1e6, seed=trial)
     at, found = begin(objective), [float(np.linalg.norm(w))]
     for _ in range(epochs):
         if not at.diverged:

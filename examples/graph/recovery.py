@@ -23,13 +23,13 @@ __all__ = ["METHODS", "Setup", "recovery_curve", "solve", "trial_signal"]
 METHODS: dict[str, Settings] = {
     "niht": Settings("niht", patience=200),
     "iht": Settings("iht", step=1.4, patience=200),
-    "sto-iht": Settings("sto_iht", step=2.0, starts=10),
+    "sto-iht": Settings("sto_iht", step=2.0, starts=20),
     "cosamp": Settings("cosamp", patience=30),
     "graph-iht": Settings("iht", step=1.4, patience=200),
     "graph-cosamp": Settings("cosamp", patience=30),
-    "graph-sto-iht": Settings("sto_iht", step=2.0, starts=10),
+    "graph-sto-iht": Settings("sto_iht", step=2.0, starts=20),
 }
-EPOCHS = 1000
+EPOCHS = 2000
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ class FullOptions(IhtOptions):
 class BlockOptions(FullOptions):
     """Methods that take gradients of blocks."""
 
+    epochs: int = option(2000, "passes over the samples at most", check=_at_least_one)
     step: float = option(
         1.0,
         "step length: in units of 2 / L, the stability limit of the block's loss on the current support (rule "
@@ -107,7 +108,7 @@ class BlockOptions(FullOptions):
         check=_not_negative,
     )
     starts: int = option(
-        10,
+        20,
         "begin again at 0 with other draws, at most so often in all, until the fit is perfect or two starts agree",
         check=_at_least_one,
     )

@@ -7,6 +7,7 @@ intervals between them. A coordinate is *free* inside an interval, or *fixed* at
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -101,13 +102,26 @@ class Coordinates:
             upper = np.where(exists & np.isposinf(self.high[:, kink]), np.minimum(upper, at), upper)
         return lower, upper
 
-    def _bends(self, block: CoordinateBlock) -> bool:
-        points = [np.full(len(block.index), value) for value in (-1.7, -0.4, 0.3, 1.1)]
-        return any(
-            np.any(block.call(block.kernel.curvature, np.full(len(block.index), piece), z))
-            for piece in range(block.kernel.n_pieces)
-            for z in points
+    @cached_property
+    def is_quadratic(self) -> bool:
+        """Is every piece of every function quadratic or affine, so that curvatures change at borders only?"""
+        return all(
+            bool(np.all(bend == bends[0]))
+            for block in self.blocks
+            for bends in self._curvatures(block)
+            for bend in bends
         )
+
+    def _bends(self, block: CoordinateBlock) -> bool:
+        return any(bool(np.any(bend)) for bends in self._curvatures(block) for bend in bends)
+
+    def _curvatures(self, block: CoordinateBlock) -> list[list[Array]]:
+        """Curvatures at some places, piece by piece."""
+        points = [np.full(len(block.index), value) for value in (-1.7, -0.4, 0.3, 1.1)]
+        return [
+            [block.call(block.kernel.curvature, np.full(len(block.index), piece), z) for z in points]
+            for piece in range(block.kernel.n_pieces)
+        ]
 
     def _tabulate(self, block: CoordinateBlock) -> None:
         """The piece of each row in each interval of its coordinate: looked up at a point inside."""

@@ -16,7 +16,7 @@ from spdsl.solvers.threads import small_systems
 
 __all__ = ["with_all_events"]
 
-_SAME = 1e-11  # ages that are closer than this, relatively, are one
+_SAME = 1e-10  # ages that are closer than this, relatively, are one
 
 
 def with_all_events(problem: BoundProblem, system: System, records: list[Record]) -> list[Record]:

@@ -28,6 +28,7 @@ __all__ = ["AgeBranch"]
 
 
 _HALVINGS = 8  # of a stretch, at most
+_ASTRAY = 0.3  # relative to the way between two ends: what is farther from the cubic through them is not trusted
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,9 @@ class AgeBranch:
         found = leaper.settle(self._place(age, x, labels))
         if found is None or found.factor.verdict == "indefinite":
             return None
+        reach = max(float(np.abs(step).max()) for step in (second.x - first.x, h * first.out, h * second.arrived))
+        if float(np.abs(found.x - x).max()) > _ASTRAY * reach + 1e-9 * float(np.abs(x).max()):
+            return None  # so far from the cubic it may be on another branch
         good = stays(system, found.place) and violation(system, found.place, found.gradient) <= 1e-10 * found.scale
         return found if good else None
 

@@ -20,7 +20,7 @@ from spdsl.solvers.active_set.flow import FAITHFUL, LONGEST, flow_step
 from spdsl.solvers.active_set.sweeps import Sweep
 from spdsl.solvers.path_following.leaps import Leaper, Place, Stop, stays, violation
 
-__all__ = ["descend"]
+__all__ = ["descend", "ended"]
 
 _SHORTEST = 1e-6  # time within which the flow keeps its first direction
 
@@ -62,7 +62,7 @@ def descend(leaper: Leaper, place: Place, direction: Array, max_steps: int = 400
         place = moved
     else:
         return None
-    return descent.ended(place)
+    return ended(leaper, place)
 
 
 class _Descent:
@@ -164,14 +164,15 @@ class _Descent:
             time *= 0.25
         return None
 
-    def ended(self, place: Place) -> Stop | None:
-        """The minimum beside the end of the flow, to rounding."""
-        found = self.leaper.settle(place, max_iterations=10)
-        if found is None or found.factor.verdict == "indefinite":
-            return None
-        system, place = self.leaper.system, found.place
-        good = stays(system, place) and violation(system, place, found.gradient) <= 1e-10 * found.scale
-        return found if good else None
+
+def ended(leaper: Leaper, place: Place) -> Stop | None:
+    """The minimum beside the end of the flow, to rounding."""
+    found = leaper.settle(place, max_iterations=10)
+    if found is None or found.factor.verdict == "indefinite":
+        return None
+    system, place = leaper.system, found.place
+    good = stays(system, place) and violation(system, place, found.gradient) <= 1e-10 * found.scale
+    return found if good else None
 
 
 def _least(M: Array, g: Array, low: Array, high: Array, start: Array) -> Array:

@@ -262,7 +262,7 @@ class Leaper:
         if not margin > 0.0:
             return min(max((1.0 - _SPARE) / (1.0 - margin), 0.1), 0.7) * share
         longer = min((1.0 - _SPARE) / max(1.0 - margin, 1e-3), _LONGER) * share
-        return Leap(found, longer, event, self._beyond(found, event) if event >= 0 else None)
+        return Leap(found, longer, event, self.beyond(found, event) if event >= 0 else None)
 
     def _first_event(self, start: Stop, end: Stop, arriving: int = -1, halvings: int = 2) -> tuple[int, float]:
         """The index of the first coordinate's gap to close, and the share of the way; -1 when none does.
@@ -290,7 +290,7 @@ class Leaper:
                 return index, 0.5 + 0.5 * at
         return -1, 1.0
 
-    def _beyond(self, stop: Stop, event: int) -> Stop | None:
+    def beyond(self, stop: Stop, event: int) -> Stop | None:
         """The stop after a coordinate's event, when the branch goes on in one way only; None where more must be looked at."""
         coordinates = self.system.coordinates
         side, j = divmod(event, self.system.p)

@@ -23,7 +23,8 @@ from spdsl.solvers.active_set.weighting import IntArray
 from spdsl.solvers.path_following.corrector import Converged, Tangent, correct, corrected_event, tangent
 from spdsl.solvers.path_following.crossing import STEADY, Crossed, cross, due
 from spdsl.solvers.path_following.descent import descend
-from spdsl.solvers.path_following.ends import end_ahead
+from spdsl.solvers.path_following.ends import End, end_ahead
+from spdsl.solvers.path_following.event_engine import EventEngine
 from spdsl.solvers.path_following.floor import stays_convex
 from spdsl.solvers.path_following.folds import find_fold
 from spdsl.solvers.path_following.hermite import Crossing, earliest_crossing
@@ -45,6 +46,7 @@ _BEYOND = 1e-12, 1e-10, 1e-8, 1e-6, 1e-4  # how far, relative to the age, a desc
 _SAME = 1e-9  # ages that differ by less, relative, are one
 _TRIES = 8  # leaps from one node
 _CERTIFIED = 0.9  # share of the way to the end of a branch
+_DUST = 1e-4  # relative to the coordinates' scale: x smaller than this is compared with this
 _PATIENCE = 1  # leaps that fail before the end of the branch is looked for
 _TIES = 100  # nodes at one age after which its events are taken to undo one another
 
@@ -55,6 +57,9 @@ class Tracker:
     def __init__(self, system: System, leaps: bool = True) -> None:
         self.system = system
         self.leaper = Leaper(system) if leaps and Leaper.serves(system) else None
+        self._size = float(system.coordinates.scale.min(initial=1.0))
+        self._engine: EventEngine | None = None
+        self._engine_for = 0.0  # the last age that it serves; 0: not yet asked
         self.newton_steps = 0
         self.rejections = 0
 
@@ -123,6 +128,15 @@ class Tracker:
     def _leap(self, leaper: Leaper, node: Node, upper: float) -> tuple[Node, Node | None]:
         """The node after a leap, if one leads farther than the next event; else the node with less hope of leaps."""
         start = node.stop or leaper.at(node.converged, node.out)
+        engine = self._event_engine(leaper, node.age, upper)
+        if engine is not None:
+            ahead = engine.ahead(start)
+            if isinstance(ahead, Leap):
+                return node, self._leapt(node, ahead, node.leap)
+            if isinstance(ahead, End):
+                landed = self._over(leaper, node, ahead, node.leap)
+                if landed is not None:
+                    return node, landed
         h = min(node.leap or node.stride, upper - node.age)
         for attempt in range(_TRIES):
             if h <= 1e-9 * node.age or (attempt > 1 and h <= self._next_event(node)):
@@ -154,19 +168,30 @@ class Tracker:
             return most * _CERTIFIED * way / h
         if most.event >= 0:
             return self._leapt(node, most, way)
+        return self._over(leaper, node, end, h) or 0.5 * way / h
+
+    def _over(self, leaper: Leaper, node: Node, end: End, h: float) -> Node | None:
+        """The landing after the end of a branch; None where sweeps alone can't tell it."""
         landed = self._descended(leaper, node, end.place, sized(self.system, end.direction), h)
         if landed is None:
-            return 0.5 * way / h
+            return None
         before, behind = (Labels((rows,), end.place.interval, end.place.fixed) for rows in (end.before, end.behind))
         return replace(landed, before=before, cause=behind, leapt=True)
 
+    def _event_engine(self, leaper: Leaper, age: float, upper: float) -> EventEngine | None:
+        """The engine for pulls that are piecewise affine, up to an age; None where they aren't."""
+        if self._engine_for != upper:
+            self._engine, self._engine_for = EventEngine.of(leaper, age, upper), upper
+        return self._engine
+
     def _descended(self, leaper: Leaper, node: Node, place: Place, direction: Array, h: float) -> Node | None:
         """The node at the minimum below a place where the branch ends; None where sweeps alone can't tell it."""
-        landed = descend(leaper, place, direction)
+        landed = None if self._engine is None else self._engine.land(place, direction)
+        landed = landed or descend(leaper, place, direction)
         if landed is None:
             return None
         change = float(np.abs(landed.x - place.x).max(initial=0.0))
-        if not change > 1e-9 * float(np.abs(place.x).max(initial=1e-300)):
+        if not change > 1e-9 * max(float(np.abs(place.x).max(initial=0.0)), _DUST * self._size):
             return None
         found = self._stopped(landed, "jump", node.stride, 4.0 * h)
         return replace(found, arrived=None, change=change, left=place.x)
@@ -362,7 +387,7 @@ class Tracker:
         converged = Converged(self.system.evaluate(evaluation.point), minimum.factor, 0)
         change = float(np.abs(converged.point.x - left.x).max(initial=0.0))
         size = float(np.abs(left.x).max(initial=0.0))
-        kind: Literal["turning", "jump"] = "jump" if change > 1e-9 * max(size, 1e-300) else "turning"
+        kind: Literal["turning", "jump"] = "jump" if change > 1e-9 * max(size, _DUST * self._size) else "turning"
         return Node(
             converged, self._tangent(converged), kind, node.stride, 4.0 * node.leap, came, before, cause, change, left.x
         )

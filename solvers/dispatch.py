@@ -22,6 +22,7 @@ __all__ = ["BACKENDS", "Choice", "all_choices", "check_options", "get", "pick", 
 BACKENDS: dict[str, str] = {
     "kernel_path": "spdsl.solvers.kernel_path:KernelPath",
     "path_following": "spdsl.solvers.path_following:PathFollowing",
+    "group_path": "spdsl.solvers.group_path:GroupPath",
     "acs": "spdsl.solvers.alternate_search:AlternateSearch",
     "mospl": "spdsl.solvers.pareto:Mospl",
     "original": "spdsl.solvers.alternate_search:Original",

@@ -70,7 +70,7 @@ def group_lasso(X, y, v, rho):
 
 
 def test_a_self_paced_group_lasso_is_a_fixed_point_of_plain_alternate_search():
-    _, solution, X, y = solved("0.05 * group_norm(w, g)")
+    _, solution, X, y = solved("0.05 * group_norm(w, g)", backend="acs")
     assert solution.backend == "acs"
     assert solution.status.ok
     v = np.maximum(1 - (X @ solution["w"] - y) ** 2 / 80 / 0.02, 0)

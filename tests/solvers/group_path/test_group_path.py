@@ -122,7 +122,7 @@ def test_a_fixed_age_is_the_partial_optimum_that_alternate_search_finds():
 def test_a_saved_path_is_as_exact_after_loading(tmp_path):
     _, path = solved(sample(2))
     path.save(tmp_path / "path.npz")
-    loaded = spdsl.load(tmp_path / "path.npz")
+    loaded = spdsl.load_result(tmp_path / "path.npz")
     for age in np.linspace(*path.age_range, 5)[1:-1]:
         again = loaded(float(age))
         assert again.kkt_residual <= 1e-10

@@ -355,7 +355,10 @@ class BoundProblem:
             return coefficient * float(np.linalg.norm(self.predict(item.predictor, x)))
         if isinstance(item, GroupNorm):
             u = self.predict(item.predictor, x)
-            _, group = np.unique(np.asarray(self.evaluate(item.groups)), return_inverse=True)
+            numbers = np.asarray(self.evaluate(item.groups)).ravel()
+            if numbers.size == 1 and u.size > 1:  # the length of consecutive groups
+                numbers = np.arange(u.size) // int(numbers[0])
+            _, group = np.unique(numbers, return_inverse=True)
             return coefficient * float(np.sqrt(np.bincount(group, weights=u * u)).sum())
         if isinstance(item, TraceNorm):
             M = self.layout.unpack(x)[item.variable]

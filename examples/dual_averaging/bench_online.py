@@ -31,7 +31,7 @@ from spdsl.solvers.dual_averaging.linear import LinearModel, linear_model
 from spdsl.solvers.dual_averaging.options import Options
 from spdsl.solvers.dual_averaging.sampling import Sampler
 from spdsl.solvers.dual_averaging.setting import make_setting
-from spdsl.solvers.dual_averaging.tuning import best_gamma, natural_gamma
+from spdsl.solvers.dual_averaging.tuning import natural_gamma, tuned_gamma
 
 OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "out")
 SETS = ("synthetic", "a9a", "reuters21578_earnacq")
@@ -88,14 +88,7 @@ def ours(
 def _tuned(model: LinearModel, **options: Any) -> float:
     """The gamma that the back end would choose by its trial runs."""
     setting, rows = make_setting(model, Options(**options)), model.design.shape[0]
-    trial = Sampler(rows, "shuffle", 1).rows(0, min(100_000, max(rows // 4, 500)))
-
-    def score(candidate: float) -> float:
-        engine = setting.engine(candidate)
-        engine.advance(trial)
-        return model.objective(*setting.point(engine))
-
-    return best_gamma(natural_gamma(model), score)[0]
+    return tuned_gamma(setting, Sampler(rows, "shuffle", 1), round(Options().passes * rows))[0]
 
 
 def sgd(X: Any, y: Any, rho: float, most: float, **options: Any) -> Iterator[tuple[float, Any]]:

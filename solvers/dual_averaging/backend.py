@@ -24,7 +24,7 @@ from spdsl.solvers.dual_averaging.options import Options
 from spdsl.solvers.dual_averaging.runs import load_run, save_run
 from spdsl.solvers.dual_averaging.sampling import Sampler
 from spdsl.solvers.dual_averaging.setting import Setting, complaints, make_setting
-from spdsl.solvers.dual_averaging.tuning import best_gamma, natural_gamma
+from spdsl.solvers.dual_averaging.tuning import tuned_gamma
 from spdsl.solvers.protocol import BackEnd
 
 __all__ = ["DualAveraging", "Look", "Run"]
@@ -202,20 +202,8 @@ def _choose_gamma(setting: Setting, sampler: Sampler) -> tuple[float, int]:
     options, model = setting.options, setting.model
     if options.gamma is not None:
         return options.gamma, 0
-    rows = model.design.shape[0]
-    target = options.steps or max(1, round(options.passes * rows / options.batch))
-    trial = max(1, min(target, 100_000 // options.batch, max(rows // (4 * options.batch), 500)))
-    if setting.dense:
-        trial = max(1, min(trial, 300))
-    drawn = sampler.rows(0, trial * options.batch)
-
-    def score(gamma: float) -> float:
-        engine = setting.engine(gamma)
-        with np.errstate(all="ignore"):
-            engine.advance(drawn)
-            return model.objective(*setting.point(engine))
-
-    return best_gamma(natural_gamma(model), score)
+    target = options.steps or max(1, round(options.passes * model.design.shape[0] / options.batch))
+    return tuned_gamma(setting, sampler, target)
 
 
 def _due(target: int, looks: int, made: int) -> tuple[int, ...]:
@@ -310,5 +298,5 @@ def _extra(state: Run) -> dict[str, Any]:
 def _message(state: Run) -> str:
     setting = state.setting
     how = f"steps of O(features): {setting.dense}" if setting.dense else "steps of O(nonzeros)"
-    tuned = f"gamma = {state.gamma:.4g}" + (f" (best of {state.trials} trial runs)" if state.trials else "")
+    tuned = f"gamma = {state.gamma:.4g}" + (f" (chosen by {state.trials} trial runs)" if state.trials else "")
     return f"{setting.options.method}, {setting.output} output, {tuned}, {how}"

@@ -21,6 +21,7 @@ from numba import njit
 from {function_module} import piece_curvature, piece_of as piece_at, piece_slope, piece_value
 from {weights_module} import piece_dage, piece_dloss, piece_of as band_at, piece_weight
 
+BANDS = {bands}
 CHUNK = 256  # samples whose values stay in the innermost cache
 
 
@@ -77,30 +78,36 @@ def newton(At, c, x, free, age, theta, own, factor, sums, H, rows):
     sums[:, :] = 0.0
     H[:, :] = 0.0
     push, scaled = np.empty(CHUNK), np.empty(CHUNK)
+    pieces, bands, order = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
     last = theta.shape[0] - 1
     for start in range(0, n, CHUNK):
         end = min(start + CHUNK, n)
         m = end - start
         u, bends, agings = rows[0, start:end], rows[1, start:end], rows[2, start:end]
         losses, convex = rows[3, start:end], rows[4, start:end]
-        u[:] = c[start:end]
+        for i in range(m):
+            u[i] = c[start + i]
         for j in range(p):
             if x[j] != 0.0:
                 add(x[j], At[j, start:end], u)
         for i in range(m):
             row = theta[min(start + i, last)]
-            piece = piece_at(u[i], row)
-            loss = piece_value(piece, u[i], row)
-            band = band_at(loss, age, own)
-            weight = piece_weight(band, loss, age, own)
-            slope = piece_slope(piece, u[i], row)
-            pull = factor[start + i] * slope
-            push[i] = weight * pull
-            losses[i] = loss
-            agings[i] = piece_dage(band, loss, age, own) * pull
-            bend = factor[start + i] * weight * piece_curvature(piece, u[i], row)
-            convex[i] = max(finite(bend), 0.0)
-            bends[i] = finite(bend + piece_dloss(band, loss, age, own) * slope * pull)
+            pieces[i] = piece_at(u[i], row)
+            losses[i] = piece_value(pieces[i], u[i], row)
+            bands[i] = band_at(losses[i], age, own)
+        for band in range(BANDS):
+            for k in range(gathered(bands, m, band, order)):
+                i = order[k]
+                row = theta[min(start + i, last)]
+                piece, loss = pieces[i], losses[i]
+                weight = piece_weight(band, loss, age, own)
+                slope = piece_slope(piece, u[i], row)
+                pull = factor[start + i] * slope
+                push[i] = weight * pull
+                agings[i] = piece_dage(band, loss, age, own) * pull
+                bend = factor[start + i] * weight * piece_curvature(piece, u[i], row)
+                convex[i] = max(finite(bend), 0.0)
+                bends[i] = finite(bend + piece_dloss(band, loss, age, own) * slope * pull)
         for j in range(p):
             column = At[j, start:end]
             first, second, third = 0.0, 0.0, 0.0
@@ -114,6 +121,17 @@ def newton(At, c, x, free, age, theta, own, factor, sums, H, rows):
             sums[2, j] += third
         gram(At, free, start, end, bends, scaled, H)
     mirror(H)
+
+
+@njit(cache=CACHE)
+def gathered(labels, m, label, order):
+    """Those of the first m samples that have a label, in order: how many. So loops run over samples of one band at a time,
+    and the processor has no branch to guess (which costs more than the arithmetic where labels are mixed)."""
+    count = 0
+    for i in range(m):
+        order[count] = i
+        count += labels[i] == label
+    return count
 
 
 @njit(cache=CACHE, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -189,20 +207,57 @@ def lowest(At, free, first, last, before, du0, after, du1, theta, own, factor, H
     third = (last - first) / 3.0
     H[:, :] = 0.0
     floor, scaled = np.empty(CHUNK), np.empty(CHUNK)
+    lows, highs = np.empty(CHUNK), np.empty(CHUNK)
+    pieces, bands, order = np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64), np.empty(CHUNK, np.int64)
     end_row = theta.shape[0] - 1
     for start in range(0, n, CHUNK):
         end = min(start + CHUNK, n)
-        for i in range(end - start):
+        m = end - start
+        for i in range(m):
             k = start + i
-            row = theta[min(k, end_row)]
             u0, u1 = before[0, k], after[0, k]
             b1, b2 = u0 + third * du0[k], u1 - third * du1[k]
             low, high = min(min(u0, u1), min(b1, b2)), max(max(u0, u1), max(b1, b2))
             widen = 0.1 * (high - low)
-            low, high = low - widen, high + widen
-            floor[i] = least(low, high, first, last, row, own, factor[k], min(before[1, k], after[1, k]))
+            lows[i], highs[i] = low - widen, high + widen
+            floor[i] = min(before[1, k], after[1, k])
+        for i in range(m):
+            row = theta[min(start + i, end_row)]
+            pieces[i], bands[i] = only(lows[i], highs[i], first, last, row, own)
+        for band in range(BANDS):
+            for k in range(gathered(bands, m, band, order)):
+                i = order[k]
+                row = theta[min(start + i, end_row)]
+                floor[i] = least_inside(pieces[i], band, lows[i], highs[i], first, last, row, own, factor[start + i], floor[i])
+        for k in range(gathered(bands, m, -1, order)):
+            i = order[k]
+            row = theta[min(start + i, end_row)]
+            floor[i] = least(lows[i], highs[i], first, last, row, own, factor[start + i], floor[i])
         gram(At, free, start, end, floor, scaled, H)
     mirror(H)
+
+
+@njit(cache=CACHE, error_model="numpy")
+def only(low, high, first, last, row, own):
+    """The piece and the band of a hull's ends and middle at both ages; -1, -1 where they differ."""
+    middle = 0.5 * (low + high)
+    piece, other, third = piece_at(low, row), piece_at(high, row), piece_at(middle, row)
+    values = piece_value(piece, low, row), piece_value(other, high, row), piece_value(third, middle, row)
+    band = band_at(values[0], first, own)
+    same = (piece == other) & (piece == third)
+    same &= (band_at(values[0], last, own) == band) & (band_at(values[1], first, own) == band)
+    same &= (band_at(values[1], last, own) == band) & (band_at(values[2], 0.5 * (first + last), own) == band)
+    return (piece, band) if same else (-1, -1)
+
+
+@njit(cache=CACHE, error_model="numpy")
+def least_inside(piece, band, low, high, first, last, row, own, factor, found):
+    """The least curvature at a hull's ends and middle, all in one piece and band."""
+    found = min(found, curvature(piece, band, low, first, row, own, factor))
+    found = min(found, curvature(piece, band, low, last, row, own, factor))
+    found = min(found, curvature(piece, band, high, first, row, own, factor))
+    found = min(found, curvature(piece, band, high, last, row, own, factor))
+    return min(found, curvature(piece, band, 0.5 * (low + high), 0.5 * (first + last), row, own, factor))
 
 
 @njit(cache=CACHE, error_model="numpy")
@@ -249,6 +304,7 @@ def fused_loops(function: Stored, weights: Stored) -> SimpleNamespace | None:
     for name, value in (
         ("{function}", function.name),
         ("{weights}", weights.name),
+        ("{bands}", str(len(weights.derived.pieces))),
         ("{function_module}", modules[0]),
         ("{weights_module}", modules[1]),
     ):

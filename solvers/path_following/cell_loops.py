@@ -15,8 +15,8 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.weighting import IntArray
 
 __all__ = [
-    "CHUNK", "Samples", "Sums", "Terms", "add", "assign", "borders", "by_inverse_age", "change_cell", "copy", "gather",
-    "gradient", "invert", "predict", "times",
+    "CHUNK", "Samples", "Sums", "Terms", "add", "assign", "beside_borders", "borders", "by_inverse_age", "carry",
+    "change_cell", "copy", "differing", "gather", "gradient", "invert", "predict", "times",
 ]  # fmt: skip
 
 CHUNK = 256  # samples whose values stay in the innermost cache
@@ -157,6 +157,38 @@ def change_cell(samples: Samples, i: int, old: int, new: int, sums: Sums) -> Non
                     add(bend * row[j], row, sums.H[part, j])
         if push != 0.0:
             add(push, row, sums.g[part])
+
+
+@njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
+def carry(samples: Samples, old: IntArray, new: IntArray, sums: Sums) -> int:
+    """Carry all samples whose cell differs; `old` becomes `new`. Returns how many."""
+    count = 0
+    for i in range(old.size):
+        if old[i] != new[i]:
+            change_cell(samples, i, old[i], new[i], sums)
+            old[i] = new[i]
+            count += 1
+    return count
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def differing(old: IntArray, new: IntArray) -> int:
+    """How many entries differ."""
+    count = 0
+    for i in range(old.size):
+        count += old[i] != new[i]
+    return count
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def beside_borders(z: Array, at: Array, near: float) -> int:
+    """How many samples are on a border, to `near`."""
+    count = 0
+    for i in range(z.size):
+        for k in range(at.size):
+            if abs(z[i] - at[k]) <= near:
+                count += 1
+    return count
 
 
 @njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]

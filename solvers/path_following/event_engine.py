@@ -25,7 +25,7 @@ __all__ = ["EventEngine"]
 
 _NEAR = 1e-12  # of the loss's scale: a sample this near to a border is on it
 _MOST = 250  # events in one stretch
-_STEPS = 400  # of a landing
+_STEPS = 10_000  # of a landing: nearly always some tens
 _BEFORE = 1e-9  # relative: how far before a shared event a leap ends
 _SAME = 1e-7  # relative: how far Newton may move the end of a stretch
 
@@ -56,7 +56,7 @@ class EventEngine:
         self.way = 0.0
         self.events = 0
         self.updates = 0
-        self.ties = 0
+        self.at_tie = False  # is what comes next an event that several samples share?
 
     @staticmethod
     def of(leaper: Leaper, low: float, upper: float) -> EventEngine | None:
@@ -70,6 +70,7 @@ class EventEngine:
         """From a stop on; None where rounding is in the way of telling events apart."""
         from spdsl.solvers.path_following import event_loops as loops
 
+        self.at_tie = False
         place, t = start.place, 1.0 / start.age
         self._cells_at(start, t)
         track = self._track(start)
@@ -128,15 +129,13 @@ class EventEngine:
         loops.borders(self.samples, t, at, moves)
         cell = np.empty_like(self.cell)
         loops.assign(start.sweep.rows[0], at, cell)
-        changed = np.flatnonzero(cell != self.cell)
-        self.updates += changed.size
+        self.updates += loops.differing(self.cell, cell)
         if self.cell[0] < 0 or self.updates > self.cell.size:
             self.updates = 0
             loops.gather(self.samples, cell, self.sums)
+            self.cell[:] = cell
         else:
-            for i in changed:
-                loops.change_cell(self.samples, i, self.cell[i], cell[i], self.sums)
-        self.cell[:] = cell
+            loops.carry(self.samples, self.cell, cell, self.sums)
 
     def _track(self, start: Stop) -> Any:
         """The state of the loops at a stop."""
@@ -190,7 +189,7 @@ class EventEngine:
 
     def _before_tie(self, reached: Place, start: Stop) -> Leap | None:
         """A leap to just before an event of several samples that rank-one changes can't decide; None when it is here."""
-        self.ties += 1
+        self.at_tie = True
         age = reached.age * (1.0 - _BEFORE)
         return self._leap(replace(reached, age=age), start, -1) if age > start.age * (1.0 + _BEFORE) else None
 
@@ -201,12 +200,11 @@ class EventEngine:
         """
         block, cells = self.block, self.cells
         z = block.predict(reached.x)
-        from spdsl.solvers.path_following.cell_loops import borders
+        from spdsl.solvers.path_following.cell_loops import beside_borders, borders
 
         at, moves = np.empty(cells.piece.size - 1), np.empty(cells.piece.size - 1)
         borders(self.samples, 1.0 / reached.age, at, moves)
-        near = np.abs(z[:, None] - at).min(axis=1, initial=np.inf) <= 10.0 * _NEAR * block.scale
-        if np.count_nonzero(near) > 1:
+        if beside_borders(z, at, 10.0 * _NEAR * block.scale) > 1:
             return self._before_tie(reached, start)
         labels = block.labels(z, reached.age)
         before, behind = labels.copy(), labels.copy()

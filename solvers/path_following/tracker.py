@@ -137,6 +137,8 @@ class Tracker:
                 landed = self._over(leaper, node, ahead, node.leap)
                 if landed is not None:
                     return node, landed
+            if ahead is None and engine.at_tie:
+                return node, None  # no leap can pass what the engine could not
         h = min(node.leap or node.stride, upper - node.age)
         for attempt in range(_TRIES):
             if h <= 1e-9 * node.age or (attempt > 1 and h <= self._next_event(node)):

@@ -6,6 +6,7 @@ times as long as both of its neighbours.
 
     python examples/gaga/jumps.py                                          # diabetes, from scikit-learn
     python examples/gaga/jumps.py diabetes music delta_elevators cadata house_8L elevators
+    python examples/gaga/jumps.py diabetes --sp mixture
     python examples/gaga/jumps.py diabetes --steps 400                     # coarser, ten times sooner
 
 The sets of GAGA's Table 1 are read from `$SPDSL_DATA/gaga`.
@@ -24,7 +25,7 @@ from bench_path import data
 
 import spdsl
 
-ALPHA = 0.01
+ALPHA, GAMMA = 0.01, 0.5
 
 
 @numba.njit
@@ -44,11 +45,25 @@ def weighted_lasso(G, q, alpha, w):
     return w
 
 
-def search(X, y, w, age):
-    """Alternate convex search with v* = (1 - l/age)+ from w."""
+def linear_weights(losses, age):
+    """v* of v^2/2 - v, times the age."""
+    return np.maximum(1.0 - losses / age, 0.0)
+
+
+def mixture_weights(losses, age):
+    """v* of the mixture SP-regularizer with gamma = 1/2."""
+    middle = GAMMA * (1.0 / np.sqrt(np.maximum(losses, 1e-300)) - 1.0 / age)
+    return np.where(losses <= (age * GAMMA / (age + GAMMA)) ** 2, 1.0, np.maximum(middle, 0.0))
+
+
+WEIGHTS = {"linear": ("linear(lambda)", linear_weights), "mixture": (f"mixture(lambda, {GAMMA})", mixture_weights)}
+
+
+def search(X, y, w, age, weights):
+    """Alternate convex search from w."""
     n = len(y)
     for _ in range(200_000):
-        v = np.maximum(1.0 - (X @ w - y) ** 2 / (2 * n) / age, 0.0)
+        v = weights((X @ w - y) ** 2 / (2 * n), age)
         new = weighted_lasso((X * v[:, None]).T @ X / n, X.T @ (v * y) / n, ALPHA, w.copy())
         moved = np.abs(new - w).max()
         w = new
@@ -57,17 +72,20 @@ def search(X, y, w, age):
     return w
 
 
-def compare(name: str, steps: int) -> None:
+def compare(name: str, self_paced: str, steps: int) -> None:
     X, y = data(name)
-    path = spdsl.load(Path(__file__).resolve().parent.parent / "lasso.spl").solve(X=X, y=y, alpha=ALPHA)
+    formula, weights = WEIGHTS[self_paced]
+    text = (Path(__file__).resolve().parent.parent / "lasso.spl").read_text().replace("linear(lambda)", formula)
+    path = spdsl.parse(text).solve(X=X, y=y, alpha=ALPHA)
     kinds = Counter(point.kind for point in path.critical_points)
     jumps = [point for point in path.critical_points if point.kind == "jump"]
-    print(f"{name}: {kinds['turning']} turning points, {kinds['jump']} jumps, worst KKT {path.kkt_residuals.max():.1e}")
+    worst = path.kkt_residuals.max()
+    print(f"{name}, {self_paced}: {kinds['turning']} turning points, {kinds['jump']} jumps, worst KKT {worst:.1e}")
 
     ages = np.linspace(*path.age_range, steps + 1)
-    fits = [search(X, y, path(ages[0])["w"], ages[0])]
+    fits = [search(X, y, path(ages[0])["w"], ages[0], weights)]
     for age in ages[1:]:
-        fits.append(search(X, y, fits[-1], age))
+        fits.append(search(X, y, fits[-1], age, weights))
     lengths = np.abs(np.diff(fits, axis=0)).max(axis=1)
     neighbours = np.maximum(np.r_[0.0, lengths[:-1]], np.r_[lengths[1:], 0.0])
     found = np.flatnonzero(lengths > 10 * neighbours + 1e-9)
@@ -84,11 +102,12 @@ def compare(name: str, steps: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", default=["diabetes"])
+    parser.add_argument("--sp", choices=list(WEIGHTS), default="linear")
     parser.add_argument("--steps", type=int, default=4000)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     for name in options.sets:
-        compare(name, options.steps)
+        compare(name, options.sp, options.steps)
 
 
 if __name__ == "__main__":

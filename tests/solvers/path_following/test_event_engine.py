@@ -12,6 +12,7 @@ from spdsl.compiler import suited
 from spdsl.data import bind
 from spdsl.reference import certify
 from spdsl.solvers.active_set.build import build
+from spdsl.solvers.active_set.sweeps import CompiledSweeps, PlainSweeps
 from spdsl.solvers.driver import run
 from spdsl.solvers.path_following import PathFollowing
 from spdsl.solvers.path_following.backend import PathOptions
@@ -148,3 +149,23 @@ def test_compiled_landings_are_those_of_the_flow_in_numpy(monkeypatch):
     assert len(both_found) >= 5
     for found, wanted in both_found:
         np.testing.assert_allclose(found.x, wanted.x, atol=1e-9)
+
+
+def test_paths_of_numpy_and_of_compiled_passes_land_alike():
+    X, y = sample(6, n=80, p=6)
+    bound = model(X, y, weights="mixture(lambda, 2)")
+    first, second = (run(PathFollowing(), bound, PathOptions(compiled=choice)) for choice in ("always", "never"))
+    np.testing.assert_allclose([c.age for c in first.jumps], [c.age for c in second.jumps], rtol=1e-9)
+    np.testing.assert_allclose([c.change for c in first.jumps], [c.change for c in second.jumps], rtol=1e-6)
+
+
+def test_convex_hessians_come_in_the_order_that_is_asked_for():
+    X, y = sample(7)
+    system = build(model(X, y), compiled=True)
+    age, x = 1.0, np.linspace(-0.5, 0.5, system.p)
+    order = np.array([3, 0, 4, 1, 2])  # all coordinates, but not ascending
+    plain, quick = PlainSweeps(system.blocks[0]), CompiledSweeps(system.blocks[0])
+    ascending = plain.convex(plain.newton(x, age, np.arange(system.p)), np.arange(system.p))
+    for sweeps in (plain, quick):
+        found = sweeps.convex(sweeps.newton(x, age, np.arange(system.p)), order)
+        np.testing.assert_allclose(found, ascending[np.ix_(order, order)], atol=1e-12)

@@ -203,6 +203,27 @@ def ready(samples: Samples, track: Track, dx: Array, t: float, size: int, near: 
 
 
 @njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[untyped-decorator]
+def flip_all(samples: Samples, track: Track, sums: Sums, t: float, size: int, near: float) -> int:
+    """Carry all candidates on a border that moves over them to their other cells; x does not move. How many there were."""
+    count, found = samples.slope.shape[0] - 1, 0
+    at, moves = np.empty(count), np.empty(count)
+    borders(samples, t, at, moves)
+    for m in range(size):
+        i = track.candidates[m]
+        k = track.cell[i]
+        other = k
+        if k > 0 and track.z[i] - at[k - 1] <= near and moves[k - 1] < 0.0:
+            other = k - 1
+        elif k < count and at[k] - track.z[i] <= near and moves[k] > 0.0:
+            other = k + 1
+        if other != k:
+            change_cell(samples, i, k, other, sums)
+            track.cell[i] = other
+            found += 1
+    return found
+
+
+@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[untyped-decorator]
 def remaining(samples: Samples, track: Track, dx: Array, t: float, i: int, side: int) -> float:
     """The way to the border that sample i is on, to rounding: what is left to its event, or was gone too far."""
     count = samples.slope.shape[0] - 1
@@ -382,6 +403,10 @@ def follow(
             state[0], state[2] = t, way
             return COORDINATE, index, side, events
         if step == 0.0 and kind == _SAMPLE:
+            if track.free.size == 0:  # nothing moves but the borders: no event depends on another
+                events += flip_all(samples, track, sums, t, size, near)
+                gradient(sums, terms, track.rise, track.level, track.x, t, track.here)
+                continue
             other = track.cell[index] + (1 if side else -1)
             if tied == 0:
                 expected = ready(samples, track, dx, t, size, near)

@@ -56,7 +56,8 @@ class Tracker:
 
     def __init__(self, system: System, leaps: bool = True) -> None:
         self.system = system
-        self.leaper = Leaper(system) if leaps and Leaper.serves(system) else None
+        self.lander = Leaper(system) if Leaper.serves(system) else None  # what landings go by, with leaps or without
+        self.leaper = self.lander if leaps else None
         self._size = float(system.coordinates.scale.min(initial=1.0))
         self._engine: EventEngine | None = None
         self._engine_for = 0.0  # the last age that it serves; 0: not yet asked
@@ -345,11 +346,11 @@ class Tracker:
             beyond, out = self._exact(crossed)
             labels = crossed.evaluation.point.labels
             return Node(beyond, out, "turning", node.stride, 2.0 * node.leap, came, before, labels)
-        if self.leaper is not None:
+        if self.lander is not None:
             point, direction = converged.point, way_out(self.system, converged, crossed)
             if direction is not None:
                 place = Place(point.age, point.x, crossed.interval, crossed.fixed)
-                landed = self._descended(self.leaper, node, place, direction, node.leap)
+                landed = self._descended(self.lander, node, place, direction, node.leap)
                 if landed is not None:
                     return replace(landed, arrived=came, before=before, cause=crossed)
         minimum = land_after_event(self.system, converged, crossed)

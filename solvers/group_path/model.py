@@ -166,9 +166,7 @@ def make(bound: BoundProblem) -> GroupModel:
         coefficient = float(bound.evaluate(item.coefficient)) * float(np.abs(B).max(initial=0.0))
         if coefficient == 0.0:
             continue
-        numbers = np.zeros(B.shape[0]) if isinstance(item, Norm) else np.asarray(bound.evaluate(item.groups)).ravel()
-        if numbers.size == 1 and B.shape[0] > 1:  # the length of consecutive groups
-            numbers = np.arange(B.shape[0]) // int(numbers[0])
+        numbers = np.zeros(B.shape[0]) if isinstance(item, Norm) else bound.group_labels(item, B.shape[0])
         for number in np.unique(numbers):
             where = np.flatnonzero(np.any(B[numbers == number] != 0.0, axis=0))
             if where.size:

@@ -346,6 +346,11 @@ class BoundProblem:
         """The sum of all regularizers at x."""
         return float(sum(self.regularizer_value(item, x) for item in self.problem.regularizers))
 
+    def group_labels(self, item: GroupNorm, m: int) -> Array:
+        """The number of the group of each of the m rows (m,): given one by one, or as the length of consecutive groups."""
+        numbers = np.asarray(self.evaluate(item.groups)).ravel()
+        return np.arange(m) // int(numbers[0]) if numbers.size == 1 and m > 1 else numbers
+
     def regularizer_value(self, item: Regularizer, x: Array) -> float:
         """One regularizer, its coefficient included."""
         coefficient = float(self.evaluate(item.coefficient))
@@ -355,10 +360,7 @@ class BoundProblem:
             return coefficient * float(np.linalg.norm(self.predict(item.predictor, x)))
         if isinstance(item, GroupNorm):
             u = self.predict(item.predictor, x)
-            numbers = np.asarray(self.evaluate(item.groups)).ravel()
-            if numbers.size == 1 and u.size > 1:  # the length of consecutive groups
-                numbers = np.arange(u.size) // int(numbers[0])
-            _, group = np.unique(numbers, return_inverse=True)
+            _, group = np.unique(self.group_labels(item, u.size), return_inverse=True)
             return coefficient * float(np.sqrt(np.bincount(group, weights=u * u)).sum())
         if isinstance(item, TraceNorm):
             M = self.layout.unpack(x)[item.variable]

@@ -37,7 +37,7 @@ class Norm:
 @dataclass(frozen=True)
 class GroupNorm:
     """coefficient * sum over groups g of sqrt(|g|)-free ||u_g||_2; `groups` evaluates to an int array (m,) of
-    group labels."""
+    group labels, or to one number, the length of consecutive groups (see `BoundProblem.group_labels`)."""
 
     coefficient: Expression
     predictor: Predictor

@@ -44,7 +44,7 @@ def _regularizer(bound: BoundProblem, item: Regularizer, x: Array) -> float:
     if isinstance(item, Norm):
         return coefficient * float(np.sqrt(u @ u))
     if isinstance(item, GroupNorm):
-        groups = np.asarray(bound.evaluate(item.groups)).ravel()
+        groups = bound.group_labels(item, u.size)
         return coefficient * sum(float(np.sqrt(np.sum(u[groups == group] ** 2))) for group in np.unique(groups))
     assert isinstance(item, LinearTerm)
     return coefficient * float(u.sum())

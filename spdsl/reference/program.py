@@ -178,7 +178,7 @@ class _Work:
             return coefficient * cp.norm(self.affine(item.predictor), 2)
         if isinstance(item, GroupNorm):
             u = self.affine(item.predictor)
-            groups = np.asarray(self.bound.evaluate(item.groups)).ravel()
+            groups = self.bound.group_labels(item, int(u.size))
             return coefficient * sum(cp.norm(u[np.flatnonzero(groups == group)], 2) for group in np.unique(groups))
         if isinstance(item, TraceNorm):
             return coefficient * self.trace_norm(item.variable)

@@ -222,7 +222,7 @@ def _add_regularizer(work: _Work, item: Regularizer) -> None:
         _add_norm(work, mapped, np.arange(mapped.n_rows), coefficient)
     elif isinstance(item, GroupNorm):
         mapped = affine_map(work.bound, item.predictor)
-        groups = np.asarray(work.bound.evaluate(item.groups)).ravel()
+        groups = work.bound.group_labels(item, mapped.n_rows)
         for group in np.unique(groups):
             _add_norm(work, mapped, np.flatnonzero(groups == group), coefficient)
     elif isinstance(item, TraceNorm):

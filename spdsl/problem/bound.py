@@ -348,8 +348,8 @@ class BoundProblem:
 
     def group_labels(self, item: GroupNorm, m: int) -> Array:
         """The number of the group of each of the m rows (m,): given one by one, or as the length of consecutive groups."""
-        numbers = np.asarray(self.evaluate(item.groups)).ravel()
-        return np.arange(m) // int(numbers[0]) if numbers.size == 1 and m > 1 else numbers
+        numbers = np.asarray(self.evaluate(item.groups), float).ravel()
+        return np.floor(np.arange(m) / int(numbers[0])) if numbers.size == 1 and m > 1 else numbers
 
     def regularizer_value(self, item: Regularizer, x: Array) -> float:
         """One regularizer, its coefficient included."""

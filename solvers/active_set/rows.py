@@ -296,7 +296,7 @@ class RowBlock:
                 gap[UPPER] = np.where(above & np.isfinite(upper), (upper - values.u) / self.scale, FAR)
             rate[LOWER] = np.where(gap[LOWER] < FAR, du / self.scale, 0.0)
             rate[UPPER] = np.where(gap[UPPER] < FAR, -du / self.scale, 0.0)
-            self._held_gaps(labels, values, s, ds, dage, gap, rate)
+            self.held_gaps(labels, values, s, ds, dage, gap, rate)
         if self.weighting is not None and self.weighting.n_bands > 1:
             borders, moves = self.weighting.borders(age)
             change = values.slope * du
@@ -336,9 +336,10 @@ class RowBlock:
         gap = sign * (float(values.u[row]) - float(self.borders[border, row])) / self.scale
         return gap, sign / self.scale, 0.0, 0.0
 
-    def _held_gaps(
+    def held_gaps(
         self, labels: RowLabels, values: RowValues, s: Array, ds: Array, dage: float, gap: Array, rate: Array
     ) -> None:
+        """Write the gaps of held rows' multipliers, and their rates, into (4, m)."""
         held = values.held
         if held.size == 0:
             return

@@ -46,9 +46,12 @@ class SelfPacedWeights:
         self.n_bands = self.kernel.n_pieces
         self.names = self.kernel.names
         self.continuous = self.kernel.continuous
+        self._borders: tuple[float, Array, Array] | None = None  # at the age asked for last
 
     def borders(self, age: float) -> tuple[Array, Array]:
         """Thresholds and their slopes; the slopes by central differences (they only steer Newton and predictors)."""
+        if self._borders is not None and self._borders[0] == age:
+            return self._borders[1:]
         here = np.asarray(self.kernel.breaks(age, *self.theta), float)
         if here.size == 0:
             return here, here
@@ -57,7 +60,9 @@ class SelfPacedWeights:
         below = np.asarray(self.kernel.breaks(age - step, *self.theta), float)
         with np.errstate(invalid="ignore"):
             slope = (above - below) / (2.0 * step)
-        return here, np.where(np.isfinite(slope), slope, 0.0)
+        slope = np.where(np.isfinite(slope), slope, 0.0)
+        self._borders = (age, here, slope)
+        return here, slope
 
     def band(self, loss: Array, age: float) -> IntArray:
         """Labels of the pieces of v*."""

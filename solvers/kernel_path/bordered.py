@@ -6,8 +6,6 @@ by whoever has M. Adding and removing a row are rank-one updates, O(k^2) (border
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from spdsl.problem.functions import Array
@@ -16,31 +14,13 @@ from spdsl.solvers.active_set.weighting import IntArray
 __all__ = ["BorderedInverse"]
 
 
-def _compile() -> Any:
-    import numba
-
-    @numba.njit(cache=True)  # type: ignore[untyped-decorator]
-    def rank_one(N: Array, k: int, u: Array, factor: float) -> None:
-        for i in range(k):
-            scaled = factor * u[i]
-            if scaled != 0.0:
-                row = N[i]
-                for j in range(k):
-                    row[j] += scaled * u[j]
-
-    return rank_one
-
-
-_KERNELS: list[Any] = []
-
-
 def _rank_one(N: Array, k: int, u: Array, factor: float) -> None:
     if k <= 64:
         N[:k, :k] += factor * np.outer(u, u)
         return
-    if not _KERNELS:
-        _KERNELS.append(_compile())
-    _KERNELS[0](N, k, np.ascontiguousarray(u), factor)
+    from spdsl.solvers.kernel_path.loops import rank_one
+
+    rank_one(N, k, np.ascontiguousarray(u), factor)
 
 
 class BorderedInverse:
@@ -102,6 +82,11 @@ class BorderedInverse:
     def add(self, row: int, column: Array, diagonal: float) -> float:
         """Border the system by a row; returns its pivot."""
         pivot, u = self.pivot(column, diagonal)
+        self.border(row, pivot, u)
+        return pivot
+
+    def border(self, row: int, pivot: float, u: Array) -> None:
+        """Border the system by a row of which `pivot` is known already."""
         k = self.k
         if k + 1 > self.N.shape[0]:
             grown = np.zeros((int(1.5 * k) + 17, int(1.5 * k) + 17))
@@ -112,7 +97,6 @@ class BorderedInverse:
         self.N[k, k] = 1.0 / pivot
         self.place[row] = self.index.size
         self.index = np.append(self.index, row)
-        return pivot
 
     def remove(self, row: int) -> None:
         """Take a row out; unusable when what is left is singular to rounding."""

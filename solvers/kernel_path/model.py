@@ -10,6 +10,7 @@ equal at every age, and so are their weights.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from spdsl.solvers.active_set.rows import RowBlock
 from spdsl.solvers.active_set.weighting import IntArray, SelfPacedWeights, Weighting
 
 __all__ = ["DualModel", "refusals"]
+
+_MANY = 500  # samples from which on compiled loops are worth their start
 
 
 def refusals(problem: Problem) -> list[str]:
@@ -96,6 +99,8 @@ class DualModel:
         theta = tuple(t[self.first] if np.ndim(t) else t for t in theta)
         weighting: Weighting | None = SelfPacedWeights(bound) if problem.self_paced is not None else None
         self.block = RowBlock(None, self.c, problem.loss.function.kernel, theta, self.count, weighting)
+        if self.n >= _MANY:
+            self.block.compile_loops()
         self.slot = np.full(self.n, -1)
         self.cached = np.zeros(0, np.int64)
         self._rows = np.zeros((0, self.n))
@@ -115,11 +120,25 @@ class DualModel:
         np.minimum.at(first, group, np.arange(total))
         return first, group, np.bincount(group).astype(float)
 
+    @cached_property
+    def straight(self) -> bool:
+        """Do forces at one age depend on z affinely, under every labels? (Affine losses, weights affine in the loss.)"""
+        weighting = self.block.weighting
+        if weighting is None:
+            return True
+        loss = self.block.scale * np.linspace(0.05, 3.0, 7)
+        for age in (0.1 * self.block.scale, self.block.scale, 10.0 * self.block.scale):
+            for band in range(weighting.n_bands):
+                rate = weighting.evaluate(np.full(loss.size, band), loss, age)[1]
+                if not np.all(rate == rate[0]):
+                    return False
+        return True
+
     def weighed(self, weighting: Weighting) -> RowBlock:
         """The loss with other weights."""
         other = object.__new__(RowBlock)
         other.__dict__.update(self.block.__dict__)
-        other.weighting = weighting
+        other.weighting, other.loops = weighting, None
         return other
 
     # -- Q -------------------------------------------------------------------------------------------------------------
@@ -152,6 +171,12 @@ class DualModel:
         if used.size == 0:
             return np.zeros(self.n)
         self.need(used)
+        if self.n >= _MANY:
+            from spdsl.solvers.kernel_path.loops import combine
+
+            out = np.empty(self.n)
+            combine(self._rows, self.slot[used], self.s[used] * mu[used] / self.double, out)
+            return out * self.s
         m = self.cached.size
         if used.size < 0.25 * m:
             rows = self._rows[self.slot[used]]

@@ -16,7 +16,7 @@ import numpy as np
 
 from spdsl.problem.functions import Array
 from spdsl.solvers.active_set.rows import FAR, RowValues
-from spdsl.solvers.active_set.weighting import IntArray
+from spdsl.solvers.active_set.weighting import IntArray, SelfPacedWeights
 from spdsl.solvers.kernel_path.directions import Direction, Directions
 from spdsl.solvers.kernel_path.fit import Fitted
 from spdsl.solvers.kernel_path.model import DualModel
@@ -46,6 +46,7 @@ class KernelState:
         self.age = age
         self.mu, self.b, self.z = point.mu.copy(), point.b.copy(), point.z.copy()
         self.labels = point.labels.copy()
+        self._cached: tuple[Array, float, RowValues] | None = None
         self.pinned: dict[int, float] = {}
         self.pushed: int = -1
         self.frozen = False  # weights keep their bands, whatever the losses
@@ -62,8 +63,27 @@ class KernelState:
     # -- rows in work --------------------------------------------------------------------------------------------------
 
     def values(self) -> RowValues:
-        """The loss at the point."""
-        return self.block.evaluate(self.labels, self.z, self.age)
+        """The loss at the point; kept until z, the age or a label changes."""
+        kept = self._cached
+        if kept is not None and kept[0] is self.z and kept[1] == self.age:
+            return kept[2]
+        values = self.block.evaluate(self.labels, self.z, self.age)
+        self._cached = (self.z, self.age, values)
+        return values
+
+    def touch(self) -> None:
+        """A label was changed by hand."""
+        self._cached = None
+
+    def flip(self, side: int, row: int, weight: float) -> None:
+        """Carry a row over the border that its gap `side` measures."""
+        self.block.flip(self.labels, side, row, weight)
+        self.touch()
+
+    @property
+    def bends(self) -> bool:
+        """Do forces at one age depend on z other than affinely, under the labels?"""
+        return not self.model.straight
 
     def _weighed(self, values: RowValues, rows: IntArray) -> IntArray:
         """Those of some rows whose multiplier bends."""
@@ -81,6 +101,7 @@ class KernelState:
 
     def settle_rows(self) -> None:
         """Put the right rows in work and invert anew."""
+        self.touch()
         values = self.values()
         weighed = self._weighed(values, np.arange(self.model.n))
         fixed = np.union1d(self.labels.held, np.array(sorted(self.pinned), np.int64)).astype(np.int64)
@@ -91,6 +112,7 @@ class KernelState:
 
     def update_row(self, row: int) -> bool:
         """Bring one row in or out of work after its label has changed; False when it can't be held."""
+        self.touch()
         if self.work.inverse.place[row] >= 0:
             self.work.remove(row)
         if self.labels.kink[row] >= 0 or row in self.pinned:
@@ -161,16 +183,22 @@ class KernelState:
         )
 
     def correct(self) -> bool:
-        """Newton at the age with the labels; False when it does not converge."""
-        last, renewed = np.inf, False
+        """Newton at the age with the labels; False when it does not converge.
+
+        Only the rows in work are followed. What the others' z owe to them is settled once, at the end: no force bends with it.
+        """
+        owed, owed_b = np.zeros(self.model.n), np.zeros(self.model.q)
+        base = self.z
+        last, renewed, found = np.inf, False, False
         for iteration in range(16):
             values = self.values()
             errors = self.errors(values)
             size = self.size_of(errors)
             if size <= _EXACT or (size <= _GOOD and iteration > 1 and size > 0.2 * last):
-                return True
+                found = True
+                break
             if not np.isfinite(size) or (iteration > 3 and size > 0.9 * last):
-                return False
+                break
             last = size
             self._refresh(values)
             force, off, border = errors
@@ -180,16 +208,36 @@ class KernelState:
             rhs = off
             loose = rows[~self._fixed(rows)]
             rhs[loose] = self.work.D[loose] * force[loose]
-            step = self.work.solve(rhs, -border, rest, tolerance=1e-2)
-            if not step.converged or self.work.worst_rate > 0.5:  # D has drifted: invert anew
-                self.settle_rows()
+            outside = float(np.abs(rest).max(initial=0.0)) > 1e-15 * self.model.force
+            if outside or not self.work.usable:
+                step = self.work.solve(rhs, -border, rest, tolerance=1e-2)
+                good = step.converged
+            else:
+                inner = self.work.inner(rhs[rows], -border, tolerance=1e-2)
+                good = inner.converged
+            if not good or self.work.worst_rate > 0.5:  # D has drifted: invert anew
                 if renewed:
-                    return False
+                    break
+                self.settle_rows()
+                base, owed[:], owed_b[:] = self.z, 0.0, 0.0
                 renewed, last = True, np.inf
                 continue
-            self.move(step, 1.0)
+            if outside or not self.work.usable:
+                self.move(step, 1.0)
+                base = base + step.z
+            else:
+                owed[rows] += inner.mu
+                owed_b += inner.b
+                self.mu, self.z = self.mu.copy(), self.z.copy()
+                self.mu[rows] += inner.mu
+                self.b = self.b + inner.b
+                self.z[rows] += inner.z
             self.newton_steps += 1
-        return False
+        if owed.any() or owed_b.any():
+            z = base + self.model.apply(owed) + self.model.B @ owed_b
+            z[self.work.rows] = self.z[self.work.rows]
+            self.z = z
+        return found
 
     def residual(self) -> float:
         """The scaled KKT residual: errors, and multipliers outside their bounds."""
@@ -230,11 +278,33 @@ class KernelState:
             way = self.work.solve(rhs, border, rest)
         return way
 
-    def gaps(self, values: RowValues, way: Direction, dage: float) -> tuple[Array, Array]:
-        """Distances (4, n) to the next change of labels and their rates along a direction."""
-        gap, rate = self.block.gaps(self.labels, values, -self.mu, way.z, -way.mu, self.age, dage)
+    def gaps(self, values: RowValues, way: Direction, dage: float, moving: int = -1) -> tuple[Array, Array]:
+        """Distances (4, n) to the next change of labels and their rates along a direction; pinned rows have none.
+
+        But for `moving`, a pinned row that the direction moves.
+        """
+        block = self.block
+        if block.loops is None or not isinstance(block.weighting, SelfPacedWeights):
+            gap, rate = block.gaps(self.labels, values, -self.mu, way.z, -way.mu, self.age, dage)
+        else:
+            gap, rate = self._fast_gaps(values, way, dage)
         for row in self.pinned:
-            gap[:, row] = FAR
+            if row != moving:
+                gap[:, row] = FAR
         if self.frozen:
             gap[2:] = FAR
+        return gap, rate
+
+    def _fast_gaps(self, values: RowValues, way: Direction, dage: float) -> tuple[Array, Array]:
+        from spdsl.solvers.kernel_path.loops import gaps
+
+        block, labels = self.block, self.labels
+        assert block.weighting is not None
+        bands, moves = block.weighting.borders(self.age)
+        gap, rate = np.empty((4, block.m)), np.empty((4, block.m))
+        gaps(
+            labels.piece, labels.kink, labels.band, values.u, values.loss, values.slope, way.z, block.borders,
+            bands, moves, block.scale, self.age, dage, gap, rate,
+        )  # fmt: skip
+        block.held_gaps(labels, values, -self.mu, -way.mu, dage, gap, rate)
         return gap, rate

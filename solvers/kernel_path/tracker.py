@@ -20,6 +20,7 @@ from spdsl.solvers.kernel_path.events import NOISE, STEADY, Event, LostBranchErr
 from spdsl.solvers.kernel_path.fit import Fitted
 from spdsl.solvers.kernel_path.flow import flow_down
 from spdsl.solvers.kernel_path.folds import to_the_fold
+from spdsl.solvers.kernel_path.relax import relax
 from spdsl.solvers.kernel_path.state import KernelState
 from spdsl.solvers.kernel_path.weight_jumps import weight_jumps
 
@@ -37,6 +38,7 @@ class KernelTracker:
         self.state = state
         self.way: Direction | None = None
         self.anchor, self.tied = state.age, 0
+        self.flows = 0  # landings by the flow
 
     def advance(self, upper: float, stride: float) -> Event:
         """To the next event, or by a stride.
@@ -93,6 +95,10 @@ class KernelTracker:
             values = state.values()
             gap, rate = state.gaps(values, way, 1.0)
             flat, speed = gap.ravel(), rate.ravel()
+            if ((flat < -NOISE) & (speed >= -STEADY / state.age)).any():  # it closed on the way: the tangent is stale
+                way = state.by_age()
+                gap, rate = state.gaps(values, way, 1.0)
+                flat, speed = gap.ravel(), rate.ravel()
             passed = np.flatnonzero((flat < -NOISE) & (speed < -STEADY / state.age))
             if passed.size:
                 when = flat[passed] / -speed[passed]  # negative: how long ago
@@ -123,7 +129,7 @@ class KernelTracker:
         if side in (BAND_LOWER, BAND_UPPER) and not weighting.continuous and values.slope[row] != 0.0:
             self.way = None
             return weight_jumps(state, side, row, before)
-        state.block.flip(state.labels, side, row, float(values.weight[row]))
+        state.flip(side, row, float(values.weight[row]))
         after = label_of(state.labels, row)
         stable = state.update_row(row)
         if not stable:
@@ -138,7 +144,7 @@ class KernelTracker:
         sign = towards(side, float(values.slope[row]))
         state.pinned[row] = float(state.z[row])
         state.update_row(row)
-        return self._landed(state.by_row(row, sign), (row, before, after))
+        return self._landed(row, sign, (row, before, after))
 
     def _fold(self, upper: float) -> Event:
         """A smooth fold ahead: the weighed row that moves fastest is pinned, carried to the fold, and nudged beyond it."""
@@ -157,15 +163,28 @@ class KernelTracker:
                 raise LostBranchError("no step however short leads on, and no fold ends the branch")
             return Event(state.age, "stride")
         label = label_of(state.labels, row)
-        return self._landed(state.by_row(row, sign), (row, label, label))
+        return self._landed(row, sign, (row, label, label), at_a_fold=True)
 
-    def _landed(self, nudge: Direction, cause: tuple[int, tuple[int, int, int], tuple[int, int, int]]) -> Event:
-        """Down from the end of a branch, displaced by `nudge`, to the next minimum; a pinned row is free again."""
+    def _landed(
+        self, row: int, sign: float, cause: tuple[int, tuple[int, int, int], tuple[int, int, int]], at_a_fold: bool = False
+    ) -> Event:
+        """Down from the end of a branch, by the pinned row, to the next minimum.
+
+        Where following samples does not get there, the continuous flow does.
+        """
         state = self.state
         left, z = (state.mu, state.b), state.z
-        state.become(flow_down(state.model, state.age, Fitted(state.mu, state.b, z, state.labels), nudge))
-        if not state.correct():
-            raise LostBranchError("Newton does not settle a landing")
+        start = Fitted(state.mu, state.b, z, state.labels.copy())
+        nudge = state.by_row(row, sign)
+        try:
+            relax(state, row, sign, climbs=at_a_fold)
+            if not state.determined or not state.correct() or state.residual() > 1e-10:
+                raise LostBranchError("Newton does not settle a landing")
+        except LostBranchError:
+            self.flows += 1
+            state.become(flow_down(state.model, state.age, start, nudge))
+            if not state.correct():
+                raise LostBranchError("Newton does not settle a landing") from None
         change = float(np.abs(state.z - z).max())
         kind = "jump" if change > 1e-9 * state.block.scale else "turning"
         return Event(state.age, kind, (cause,), left if kind == "jump" else None, change)

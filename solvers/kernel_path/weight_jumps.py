@@ -46,8 +46,10 @@ def _push(state: KernelState, row: int, band: int) -> None:
     n = state.model.n
     if state.labels.kink[row] >= 0:
         state.labels.band[row] = band
+        state.touch()
         return
     state.labels.band[row] = band
+    state.touch()
     state.pushed = row
     for _ in range(100_000):
         values = state.values()
@@ -65,7 +67,7 @@ def _push(state: KernelState, row: int, band: int) -> None:
             break
         state.move(way, reach)
         side, other = divmod(index, n)
-        state.block.flip(state.labels, side, other, float(values.weight[other]))
+        state.flip(side, other, float(values.weight[other]))
         if not state.update_row(other):
             raise LostBranchError(f"sample {other} depends on the samples that are held at their kinks")
         if other == row and state.labels.kink[row] >= 0:

@@ -20,6 +20,7 @@ from spdsl.solvers.kernel_path.model import DualModel
 __all__ = ["Fitted", "fit", "zero"]
 
 _ROUNDING = 1e-12
+_RESTS = 1e-11  # moves of z below this, relative, are none
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,10 @@ def fit(model: DualModel, weights: Array, start: Fitted, max_iterations: int = 5
             mu, b, z = mu + step.mu, b + step.b, z + step.z
             labels = block.relabel(labels, z, 1.0)
             snapped = True
+            continue
+        if move <= _RESTS:  # f rests, and multipliers that it does not depend on (few features) go where they are due at once
+            mu, b, z = mu + step.mu, b + step.b, z + step.z
+            idle += 1
             continue
         t, kink = _line_search(block, labels, values, mu, z, step, model)
         if t > 1.0 and work.usable:  # only by rounding: a Newton step ends at the minimum or before

@@ -29,9 +29,10 @@ _TIES = 500  # events without a move after which they are taken to undo one anot
 _DEPTH = 60  # pins at once
 _GONE = 1e-11  # of the model's force: a force below this is none
 _FAINT = 1e-7  # the same where a sample is just pinned, at a border to the noise of gaps
+_FLAT = 1e-9  # of the model's force by the loss's scale: a bend below this is none
 _LONGEST = 0.25  # of the loss's scale: the first length of a move
-_SHORTEST = 1e-9  # of the loss's scale: moves that fail down to this length are beside a fold
-_BANK = 1e-3  # of the loss's scale: how far a fold's bank is climbed
+_SHORTEST = 1e-6  # of the loss's scale: moves that fail down to this length are beside a fold
+_BANK = 1e-2  # of the loss's scale: how far a fold's bank is climbed
 _NUDGE = 1e-6
 
 
@@ -94,6 +95,9 @@ class _Descent:
             self.turns += 1
             if self.turns > _TIES:
                 raise LostBranchError("a landing goes to and fro")
+            return
+        if not pin.fresh and pin.climbs == 0.0 and abs(force) <= tiny and abs(bend) * scale <= _FLAT * state.model.force:
+            self._release(pin)  # nothing depends on it any more
             return
         ends = np.inf
         if pin.fresh and bend >= 0.0 and force >= -tiny and pin.climbs == 0.0:

@@ -29,10 +29,12 @@ def search(
     assert weighting is not None
     point, rounds, change, message = start, 0, np.inf, ""
     last = np.full(model.n, np.inf)  # weights
+    bands = np.zeros(model.n, np.int64)
     while change > tolerance and rounds < max_rounds:
         piece = np.asarray(model.block.kernel.piece(point.z, *model.block.theta), np.int64)
         loss = model.block.call(model.block.kernel.value, piece, point.z)
-        weights = weighting.evaluate(weighting.band(loss, age), loss, age)[0]
+        bands = weighting.band(loss, age)
+        weights = weighting.evaluate(bands, loss, age)[0]
         found = fitted(model, weights, point, far=float(np.abs(weights - last).sum()) > _FAR * model.n)
         last = weights
         if found.failure:
@@ -45,6 +47,9 @@ def search(
             if state.correct() and state.residual() <= 1e-10:
                 return state, rounds, ""
     state = _state(model, age, point)
+    if not weighting.continuous and change <= tolerance:  # a loss may lie at its threshold to rounding: as it was weighed
+        state.labels.band[:] = bands
+        state.settle_rows()
     if not state.correct():
         state = _state(model, age, point)
         message = f"alternate search at the age {age:.6g} came within {change:.1e} of a partial optimum"
@@ -62,10 +67,15 @@ def fitted(model: DualModel, weights: Array, start: Fitted, far: bool) -> Fitted
 
 
 def _state(model: DualModel, age: float, point: Fitted) -> KernelState:
-    """The state at a point, bands by its losses."""
-    labels = model.block.relabel(point.labels, point.z, age)
-    held = RowLabels(labels.piece, labels.kink.copy(), labels.band)
-    return KernelState(model, age, replace(point, labels=held))
+    """The state at a fitted point, bands by its losses; pieces as its multipliers say, whatever rounding makes of z."""
+    block, weighting = model.block, model.block.weighting
+    assert weighting is not None
+    labels, z = point.labels, point.z.copy()
+    held = labels.held
+    z[held] = block.borders[labels.kink[held], held]
+    loss = block.call(block.kernel.value, labels.piece, z)
+    fresh = RowLabels(labels.piece.copy(), labels.kink.copy(), weighting.band(loss, age))
+    return KernelState(model, age, replace(point, labels=fresh))
 
 
 def state_of(model: DualModel, age: float, x: Array) -> KernelState:

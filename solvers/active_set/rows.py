@@ -232,7 +232,7 @@ class RowBlock:
             loss, slope, weight, gradient, curvature, by_age = out
             weight_by_age = np.zeros(0)
             if held.size:
-                weight_by_age = self.weighting.evaluate(labels.band, loss, age)[2]  # type: ignore[union-attr]
+                weight_by_age = self.weighting.evaluate(labels.band[held], loss[held], age)[2]  # type: ignore[union-attr]
             return self._with_held(
                 labels,
                 held,
@@ -247,13 +247,15 @@ class RowBlock:
                 weight = np.ones(self.m)
                 gradient = self.factor * slope
                 curvature = self.factor * bend
-                by_age = weight_by_age = np.zeros(self.m)
+                by_age = np.zeros(self.m)
+                weight_by_age = np.zeros(held.size)
             else:
                 weight, by_loss, weight_by_age = self.weighting.evaluate(labels.band, loss, age)
                 pull = self.factor * slope
                 gradient = weight * pull
                 curvature = self.factor * (weight * bend) + by_loss * slope * pull
                 by_age = weight_by_age * pull
+                weight_by_age = weight_by_age[held]
                 if not np.isfinite(curvature).all():  # v' is unbounded at a border (polynomial, t > 2)
                     curvature = np.nan_to_num(curvature, nan=0.0, posinf=1e150, neginf=-1e150)
         values = RowValues(u, loss, slope, weight, gradient, curvature, by_age, held, *_NONE)
@@ -267,7 +269,7 @@ class RowBlock:
         gradient[held] = curvature[held] = by_age[held] = 0.0
         left = self.factor[held] * self.left[labels.kink[held], held]
         right = self.factor[held] * self.right[labels.kink[held], held]
-        v, rate = values.weight[held], weight_by_age[held]
+        v, rate = values.weight[held], weight_by_age
         with np.errstate(invalid="ignore"):
             return RowValues(
                 values.u, values.loss, values.slope, values.weight, gradient, curvature, by_age, held,

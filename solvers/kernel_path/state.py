@@ -80,11 +80,6 @@ class KernelState:
         self.block.flip(self.labels, side, row, weight)
         self.touch()
 
-    @property
-    def bends(self) -> bool:
-        """Do forces at one age depend on z other than affinely, under the labels?"""
-        return not self.model.straight
-
     def _weighed(self, values: RowValues, rows: IntArray) -> IntArray:
         """Those of some rows whose multiplier bends."""
         rows = rows[(values.curvature[rows] != 0.0) & (self.labels.kink[rows] < 0)]

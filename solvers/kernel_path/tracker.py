@@ -163,31 +163,35 @@ class KernelTracker:
                 raise LostBranchError("no step however short leads on, and no fold ends the branch")
             return Event(state.age, "stride")
         label = label_of(state.labels, row)
-        return self._landed(row, sign, (row, label, label), at_a_fold=True)
+        return self._landed(row, sign, (row, label, label))
 
-    def _landed(
-        self, row: int, sign: float, cause: tuple[int, tuple[int, int, int], tuple[int, int, int]], at_a_fold: bool = False
-    ) -> Event:
-        """Down from the end of a branch, by the pinned row, to the next minimum.
+    def _landed(self, row: int, sign: float, cause: tuple[int, tuple[int, int, int], tuple[int, int, int]]) -> Event:
+        """Down from the end of a branch, where the row is pinned, to the next minimum.
 
-        Where following samples does not get there, the continuous flow does.
+        By samples where forces bend only at borders; by the continuous flow elsewhere, and where that finds no way.
         """
         state = self.state
         left, z = (state.mu, state.b), state.z
         start = Fitted(state.mu, state.b, z, state.labels.copy())
         nudge = state.by_row(row, sign)
-        try:
-            relax(state, row, sign, climbs=at_a_fold)
-            if not state.determined or not state.correct() or state.residual() > 1e-10:
-                raise LostBranchError("Newton does not settle a landing")
-        except LostBranchError:
+        if not (state.model.straight and self._relaxed(row, sign)):
             self.flows += 1
             state.become(flow_down(state.model, state.age, start, nudge))
             if not state.correct():
-                raise LostBranchError("Newton does not settle a landing") from None
+                raise LostBranchError("Newton does not settle a landing")
         change = float(np.abs(state.z - z).max())
         kind = "jump" if change > 1e-9 * state.block.scale else "turning"
         return Event(state.age, kind, (cause,), left if kind == "jump" else None, change)
+
+
+    def _relaxed(self, row: int, sign: float) -> bool:
+        """Down by samples; False where it finds no way, and the state is somewhere on it."""
+        state = self.state
+        try:
+            relax(state, row, sign)
+        except LostBranchError:
+            return False
+        return state.determined and state.correct() and state.residual() <= 1e-10
 
 
 def _first(gap: Array, rate: Array, unit: float) -> tuple[int, float]:

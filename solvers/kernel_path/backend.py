@@ -69,7 +69,7 @@ class KernelPathState:
     lost: tuple[float, int] = (0.0, 0)  # the age at which the branch was lost last, and how often in a row
 
 
-_MANY = 1000  # samples
+_MANY = 2000  # samples
 _BEYOND = (
     1e-10,
     1e-8,
@@ -105,14 +105,13 @@ class KernelPath(BackEnd[KernelPathState]):
         return []
 
     def suits(self, problem: BoundProblem) -> bool:
-        """From a thousand samples on, and unless the kernel has few features: there the engine over features is as fast."""
+        """Yes, but for thousands of samples under a kernel of few features: the engine over features has smaller systems."""
         (name,) = (item.name for item in problem.problem.variables if item.kind == "rkhs")
         kernel, arguments = problem.kernel_options(name)
-        if kernel == "polynomial":
-            degree, d = int(arguments["degree"]), problem.kernel_points(name).shape[1]
-            if 2 * math.comb(d + degree, degree) <= problem.n_samples:
-                return False
-        return problem.n_samples > _MANY
+        if kernel != "polynomial" or problem.n_samples <= _MANY:
+            return True
+        degree, d = int(arguments["degree"]), problem.kernel_points(name).shape[1]
+        return 2 * math.comb(d + degree, degree) > problem.n_samples
 
     def init(self, problem: BoundProblem, options: KernelPathOptions) -> KernelPathState:
         """The first fit, alternate search at the lowest age, and the first node."""

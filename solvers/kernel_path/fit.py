@@ -77,7 +77,9 @@ def fit(model: DualModel, weights: Array, start: Fitted, max_iterations: int = 5
             labels = block.relabel(labels, z, 1.0)
             snapped = True
             continue
-        if move <= _RESTS:  # f rests, and multipliers that it does not depend on (few features) go where they are due at once
+        if (
+            move <= _RESTS
+        ):  # f rests: multipliers that it does not depend on (few features) go where they are due at once
             mu, b, z = mu + step.mu, b + step.b, z + step.z
             idle += 1
             continue

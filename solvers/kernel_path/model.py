@@ -176,7 +176,7 @@ class DualModel:
 
             out = np.empty(self.n)
             combine(self._rows, self.slot[used], self.s[used] * mu[used] / self.double, out)
-            return out * self.s
+            return np.asarray(out * self.s)
         m = self.cached.size
         if used.size < 0.25 * m:
             rows = self._rows[self.slot[used]]

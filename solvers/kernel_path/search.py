@@ -47,7 +47,9 @@ def search(
             if state.correct() and state.residual() <= 1e-10:
                 return state, rounds, ""
     state = _state(model, age, point)
-    if not weighting.continuous and change <= tolerance:  # a loss may lie at its threshold to rounding: as it was weighed
+    if (
+        not weighting.continuous and change <= tolerance
+    ):  # a loss at its threshold, to rounding, counts as it was weighed
         state.labels.band[:] = bands
         state.settle_rows()
     if not state.correct():

@@ -4,8 +4,8 @@ In: a state at a partial optimum. Out: `Event`s: every turning point and jump, e
 
 An event flips the label of one row. When the way on under the new labels leads away from the border it is a turning point.
 When it leads back, the branch of minima ends there: a jump. (The rate of a gap changes its sign with the pivot of its row, that
-is with the definiteness of the reduced Hessian.) With all but the row following, its z is moved a little downhill, and from there
-the flow runs into the next minimum at the same age. With weights that jump (hard), a row's multiplier is pushed to its new value
+is with the definiteness of the reduced Hessian.) With all but the row following, its z is moved downhill, and from there
+a descent runs into the next minimum at the same age. With weights that jump (hard), a row's multiplier is pushed to its new value
 instead, all other weights kept: alternate convex search, by one weight at a time.
 """
 
@@ -182,7 +182,6 @@ class KernelTracker:
         change = float(np.abs(state.z - z).max())
         kind = "jump" if change > 1e-9 * state.block.scale else "turning"
         return Event(state.age, kind, (cause,), left if kind == "jump" else None, change)
-
 
     def _relaxed(self, row: int, sign: float) -> bool:
         """Down by samples; False where it finds no way, and the state is somewhere on it."""

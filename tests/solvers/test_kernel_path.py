@@ -9,10 +9,12 @@ from numpy.testing import assert_allclose
 import spdsl
 from spdsl.data import bind
 from spdsl.problem.kernels import gram
+from spdsl.solvers import dispatch
 from spdsl.solvers.active_set import flow
 from spdsl.solvers.kernel_path.bordered import BorderedInverse
 from spdsl.solvers.kernel_path.fit import fit, zero
 from spdsl.solvers.kernel_path.model import DualModel
+from spdsl.solvers.kernel_path.search import search
 from spdsl.solvers.kernel_path.smo import near
 
 MODEL = """
@@ -28,6 +30,12 @@ minimize
   regularizer  norm(f)^2 / 2
   self_paced   {paced}
 """
+
+
+def bound(paced, kernel, X, y):
+    return bind(model(paced, kernel, age="in quantiles(0.4, 1)").problem, arrays={"X": X, "y": y})
+
+
 BLEND = "define blend(v, lambda) = 0.04 / (v + 0.2/lambda)\n"
 
 
@@ -95,11 +103,12 @@ def test_other_kinked_losses_have_paths_that_cvxpy_certifies(loss, intercept):
     assert certificate.ok, str(certificate)
 
 
-@pytest.mark.parametrize("kernel", ["linear()", "polynomial(2)"])
-def test_kernels_of_few_features_are_left_to_the_engine_over_features(kernel):
+def test_kernels_of_few_features_are_left_to_the_engine_over_features():
     X, y = samples(24, seed=3)
-    compiled = model("linear(lambda)", kernel, age="in quantiles(0.9, 1)")
+    compiled = model("linear(lambda)", "linear()", age="in quantiles(0.9, 1)")
     assert compiled.solve(X=X, y=y).backend == "path_following"
+    assert not dispatch.get("kernel_path").suits(bound("linear(lambda)", "polynomial(2)", *samples(2001)))
+    assert dispatch.get("kernel_path").suits(bound("linear(lambda)", "polynomial(2)", X, y))
 
 
 def test_the_dual_and_the_features_give_one_path():
@@ -231,19 +240,57 @@ def test_a_saved_svm_path_goes_on_exactly(tmp_path):
     assert [point.cause for point in loaded.critical_points] == [point.cause for point in path.critical_points]
 
 
-def test_a_polynomial_kernel_of_few_features_is_taken_when_the_back_end_is_named():
-    X, y = samples(24, seed=3)
-    compiled = model("linear(lambda)", "polynomial(2)", age="in [0.4, 1]")
-    path = compiled.solve(X=X, y=y, backend="kernel_path")
-    assert path.status.ok, path.message
+@pytest.mark.filterwarnings("ignore::spdsl.diagnostics.SpdslWarning")
+@pytest.mark.parametrize(("seed", "paced"), [(0, "log(lambda, 1)"), (4, "linear(lambda)"), (0, "hard(lambda)")])
+def test_few_features_and_many_samples_at_their_kinks_have_exact_paths(seed, paced):
+    X, y = samples(40, seed=seed, flipped=0.25)
+    compiled = model(paced, "polynomial(2)", age="in quantiles(0.4, 1)")
+    path = compiled.solve(X=X, y=y)
+    assert path.backend == "kernel_path"
+    assert path.status is spdsl.Status.EXACT, path.message
     certificate = compiled.check(path, ages=np.linspace(*path.age_range, 4))
     assert certificate.ok, str(certificate)
 
 
-def test_few_samples_go_to_the_engine_over_features_unless_the_back_end_is_named():
-    from spdsl.solvers import dispatch
+@pytest.mark.parametrize(
+    ("paced", "kernel", "seed"), [("linear(lambda)", "rbf(0.7)", 1), ("mixture(lambda, 0.5)", "rbf(2)", 4)]
+)
+def test_every_landing_lowers_the_latent_objective(paced, kernel, seed):
+    X, y = samples(150, seed=seed, flipped=0.25)
+    path = model(paced, kernel, age="in quantiles(0.4, 1)").solve(X=X, y=y)
+    assert path.status is spdsl.Status.EXACT
+    landed = 0
+    for k in np.flatnonzero(np.diff(path.ages) == 0.0):  # before and after, at one age
+        left, right = (path.bound.objective(path.nodes[i], float(path.ages[k])) for i in (k, k + 1))
+        assert right < left + 1e-9
+        landed += right < left - 1e-6
+    assert landed >= 3
+    assert landed <= len(path.jumps)
 
-    X, y = samples()
-    path = model("linear(lambda)").solve(X=X, y=y)
-    assert path.backend == "path_following"
-    assert not dispatch.get("kernel_path").suits(path.bound)
+
+def test_many_samples_go_through_compiled_loops_to_the_same_answers():
+    X, y = samples(520, seed=0, flipped=0.2)
+    path = model("linear(lambda)", age="in [1.0, 1.3]").solve(X=X, y=y)
+    assert path.status is spdsl.Status.EXACT, path.message
+    assert len(path.critical_points) >= 3
+    for age in (1.05, 1.25):
+        solution = path(age)
+        ours = gram("rbf", X, X, {"gamma": 0.7}) @ solution["f"] + solution["b"]
+        assert_allclose(ours, svc(X, y, solution.weights), atol=1e-5)
+
+
+def test_compiled_sums_and_gaps_are_those_of_numpy():
+    X, y = samples(520, seed=1)
+    dual = DualModel(bound("mixture(lambda, 0.5)", "rbf(0.7)", X, y))
+    rng = np.random.default_rng(0)
+    mu = np.where(rng.random(520) < 0.3, rng.normal(size=520), 0.0)
+    Q = dual.s[:, None] * gram("rbf", X, X, {"gamma": 0.7}) * dual.s
+    assert_allclose(dual.apply(mu), Q @ mu, atol=1e-12)
+    state, _, failure = search(dual, 1.1, fit(dual, np.ones(520), zero(dual)))
+    assert not failure
+    assert state.values().held.size
+    way, values = state.by_age(), state.values()
+    gap, rate = state.gaps(values, way, 1.0)
+    expected, speed = dual.block.gaps(state.labels, values, -state.mu, way.z, -way.mu, 1.1, 1.0)
+    assert_allclose(gap, expected, atol=1e-14)
+    assert_allclose(rate, speed, atol=1e-14)

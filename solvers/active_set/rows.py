@@ -232,7 +232,7 @@ class RowBlock:
             loss, slope, weight, gradient, curvature, by_age = out
             weight_by_age = np.zeros(0)
             if held.size:
-                weight_by_age = self.weighting.evaluate(labels.band[held], loss[held], age)[2]  # type: ignore[union-attr]
+                weight_by_age = self._rates(labels, held, loss, slope, by_age, age)
             return self._with_held(
                 labels,
                 held,
@@ -260,6 +260,16 @@ class RowBlock:
                     curvature = np.nan_to_num(curvature, nan=0.0, posinf=1e150, neginf=-1e150)
         values = RowValues(u, loss, slope, weight, gradient, curvature, by_age, held, *_NONE)
         return self._with_held(labels, held, values, weight_by_age)
+
+    def _rates(
+        self, labels: RowLabels, held: IntArray, loss: Array, slope: Array, by_age: Array, age: float
+    ) -> Array:
+        """dv/dage of held rows: read off what the loops gave, where the slope is not 0."""
+        pull = self.factor[held] * slope[held]
+        if pull.all():
+            return np.asarray(by_age[held] / pull)
+        assert self.weighting is not None
+        return self.weighting.evaluate(labels.band[held], loss[held], age)[2]
 
     def _with_held(self, labels: RowLabels, held: IntArray, values: RowValues, weight_by_age: Array) -> RowValues:
         """The same with nothing of the held rows but the bounds of their multipliers."""

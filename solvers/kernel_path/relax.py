@@ -58,6 +58,7 @@ class _Descent:
         self.state = state
         self.pins = [first]
         self.idle = self.turns = 0
+        self.ahead: Direction | None = None  # known already, from the last event
 
     def run(self) -> None:
         for _ in range(_MOVES):
@@ -71,7 +72,8 @@ class _Descent:
     def _advance(self, pin: _Pin) -> None:
         """One move and its event, or the end of a pin."""
         state = self.state
-        way = self._way(pin)
+        way = self.ahead or self._way(pin)
+        self.ahead = None
         gap, rate = state.gaps(state.values(), way, 0.0, moving=pin.row)
         unit = STEADY / state.block.scale
         ready = np.flatnonzero((gap <= NOISE).ravel() & (rate < -unit).ravel())
@@ -123,10 +125,13 @@ class _Descent:
         state.flip(side, row, float(values.weight[row]))
         if not state.update_row(row):
             raise LostBranchError(f"sample {row} reaches its kink but depends on the samples that are held at theirs")
-        gap, rate = state.gaps(state.values(), self._way(pin), 0.0, moving=pin.row)
+        way = self._way(pin)
+        gap, rate = state.gaps(state.values(), way, 0.0, moving=pin.row)
         back = (gap[:, row] <= 100.0 * NOISE) & (rate[:, row] < -STEADY / state.block.scale)
         if back.any():
             self._pin(_Pin(row, towards(side, float(values.slope[row]))))
+        else:
+            self.ahead = way
 
     def _own(self, side: int, pin: _Pin, weight: float) -> None:
         """The moving sample comes to a border of its own: a kink at which its force changes its sign holds it."""

@@ -154,7 +154,7 @@ class _Search:
             if not np.isfinite(error) or (iteration > 2 and error > max(0.5 * last, _GOOD)):
                 return None
             matrix = np.zeros((f + 1, f + 1))
-            matrix[:f, :f] = leaper.factor(sweep.H, free, bend).H
+            matrix[:f, :f] = leaper.hessian(sweep.H, free, bend)
             matrix[:f, f] = sweep.by_age[free]
             matrix[f, :f] = self.direction[free]
             right = np.zeros((f + 1, 2))

@@ -172,12 +172,17 @@ class Leaper:
         gradient[free] += system.coordinates.slope(place.x, place.interval)[free]
         return gradient, system.coordinates.curvature(place.x, place.interval)[free]
 
-    def factor(self, H: Array, free: IntArray, bend: Array) -> BorderedFactor:
+    def hessian(self, H: Array, free: IntArray, bend: Array) -> Array:
+        """The Hessian over the free coordinates: the loss's, the quadratic's and the coordinate functions'."""
         if self.system.Q is not None:
             H = H + self.system.Q[np.ix_(free, free)]
         if self.system.coordinates.table is None:
             H = H + np.diag(bend)
-        return BorderedFactor(H, np.zeros((0, free.size)), 1e-3 * self.system.faint)
+        return H
+
+    def factor(self, H: Array, free: IntArray, bend: Array) -> BorderedFactor:
+        """The same, factorized."""
+        return BorderedFactor(self.hessian(H, free, bend), np.zeros((0, free.size)), 1e-3 * self.system.faint)
 
     def settle(self, place: Place, scale: float | None = None, max_iterations: int = 6, event: int = -1) -> Stop | None:
         """Newton at the place's age with the samples' labels renewed at every step; None when it does not converge fast.

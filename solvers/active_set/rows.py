@@ -261,9 +261,7 @@ class RowBlock:
         values = RowValues(u, loss, slope, weight, gradient, curvature, by_age, held, *_NONE)
         return self._with_held(labels, held, values, weight_by_age)
 
-    def _rates(
-        self, labels: RowLabels, held: IntArray, loss: Array, slope: Array, by_age: Array, age: float
-    ) -> Array:
+    def _rates(self, labels: RowLabels, held: IntArray, loss: Array, slope: Array, by_age: Array, age: float) -> Array:
         """dv/dage of held rows: read off what the loops gave, where the slope is not 0."""
         pull = self.factor[held] * slope[held]
         if pull.all():

@@ -28,7 +28,7 @@ __all__ = ["flow_down"]
 
 _FAITHFUL = 0.2  # a step is taken when the model's gradient is off by less than this share
 _LONGEST = 1e6  # times longer than this are as good as infinite
-_VECTORS = 40
+_VECTORS = 16
 _REST = 1e-9  # forces below this are at rest
 _STILL = 1e-12  # a way below this is rounding
 _SPENT = 1e-6  # a Lanczos vector shorter than this is left out
@@ -110,6 +110,7 @@ class _Flow:
         self.mu, self.b, self.z = start.mu.copy(), start.b.copy(), start.z.copy()
         self.labels = start.labels.copy()
         self._held = np.array([-1])
+        self._rows, self._Q = np.zeros(0, np.int64), np.zeros((0, 0))
         self._system = np.zeros((0, 0))
 
     # -- the local model -----------------------------------------------------------------------------------------------
@@ -125,10 +126,33 @@ class _Flow:
         active = (force != 0.0) | (values.curvature != 0.0)
         active[held] = True
         rows = np.flatnonzero(active)
-        Q = self.model.part(rows, rows)
+        Q = self._kernel(rows)
         place = np.searchsorted(rows, held)
         way = self._projected(-force[rows], rows, Q, place, system)
         return _Here(values, force, held, system, rows, Q, place, way)
+
+    def _kernel(self, rows: IntArray) -> Array:
+        """Q over some rows; those of the last call are kept."""
+        if not np.array_equal(rows, self._rows):
+            if rows.size == self._rows.size + 1 or rows.size == self._rows.size - 1:
+                self._Q = self._neighbour(rows)
+            else:
+                self._Q = self.model.part(rows, rows)
+            self._rows = rows
+        return self._Q
+
+    def _neighbour(self, rows: IntArray) -> Array:
+        """The same where one row came or went."""
+        shared, at, old = np.intersect1d(rows, self._rows, assume_unique=True, return_indices=True)
+        if shared.size < min(rows.size, self._rows.size):
+            return self.model.part(rows, rows)
+        if shared.size == rows.size:
+            return np.ascontiguousarray(self._Q[np.ix_(old, old)])
+        Q = np.empty((rows.size, rows.size))
+        Q[np.ix_(at, at)] = self._Q
+        (fresh,) = np.setdiff1d(np.arange(rows.size), at)
+        Q[fresh] = Q[:, fresh] = self.model.part(rows[fresh : fresh + 1], rows)[0]
+        return Q
 
     def _inverse(self, held: IntArray) -> Array:
         if np.array_equal(held, self._held):
@@ -171,27 +195,31 @@ class _Flow:
         size = math.sqrt(max(float(here.way.mu @ here.way.z), 0.0))
         if _is_rounding(here.way, size):  # the forces move no z: they only fall
             return _Local(here.way.mu[None], here.way.b[None], np.ones(1), np.ones((1, 1)), 1.0)
-        basis: list[_Way] = []
+        M, Z, b = (
+            np.empty((_VECTORS, here.rows.size)),
+            np.empty((_VECTORS, here.rows.size)),
+            np.empty((_VECTORS, here.way.b.size)),
+        )
         T = np.zeros((_VECTORS, _VECTORS))
         vector = _scaled(here.way, 1.0 / size)
-        for k in range(_VECTORS):
-            basis.append(vector)
+        k = 0
+        while True:
+            M[k], Z[k], b[k] = vector.mu, vector.z, vector.b
+            k += 1
             image = self._projected(vector.mu + curvature * vector.z, here.rows, here.Q, here.place, here.system)
-            Z = np.array([item.z for item in basis])
-            M = np.array([item.mu for item in basis])
-            b = np.array([item.b for item in basis])
-            weights = Z @ image.mu
-            T[: k + 1, k] = T[k, : k + 1] = weights
-            rest = _Way(image.mu - weights @ M, image.z - weights @ Z, image.b - weights @ b)
-            rest = self._projected(rest.mu - (Z @ rest.mu) @ M, here.rows, here.Q, here.place, here.system)
+            weights = Z[:k] @ image.mu
+            T[:k, k - 1] = T[k - 1, :k] = weights
+            if k == _VECTORS:
+                break
+            mu = image.mu - weights @ M[:k]
+            mu -= (Z[:k] @ mu) @ M[:k]  # projected anew: what is left may be small, and z must stay Q mu + B b
+            rest = self._projected(mu, here.rows, here.Q, here.place, here.system)
             length = math.sqrt(max(float(rest.mu @ rest.z), 0.0))
             if length <= _SPENT * max(1.0, float(np.abs(weights).max())) or _is_rounding(rest, length):
                 break
             vector = _scaled(rest, 1.0 / length)
-        k = len(basis)
         values, vectors = np.linalg.eigh(T[:k, :k])
-        M, b = np.array([item.mu for item in basis]), np.array([item.b for item in basis])
-        return _Local(M, b, values, vectors, size)
+        return _Local(M[:k], b[:k], values, vectors, size)
 
     # -- intercepts that no held sample pins ---------------------------------------------------------------------------
 
@@ -294,8 +322,9 @@ class _Flow:
         z = model.apply(mu)
         answer = here.system @ np.concatenate([-(model.B.T @ mu), -z[here.held]])
         # the squared norm of the projection: mu'z at mu_H = answer, where z_H = 0 and B'mu = 0
-        cross = model.part(here.held, np.arange(model.n)) if here.held.size else np.zeros((0, model.n))
-        z = z + answer[q:] @ cross + model.B @ answer[:q]
+        back = np.zeros(model.n)
+        back[here.held] = answer[q:]
+        z = z + model.apply(back) + model.B @ answer[:q]
         return float(np.sqrt(max(float(mu @ z), 0.0)))
 
     def _move(self, dmu: Array, db: Array, dz: Array) -> None:

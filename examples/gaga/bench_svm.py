@@ -61,6 +61,15 @@ def data(name, samples, noise, seed=0):
     return X, y
 
 
+def refit(K, y, v, used):
+    """All samples' losses after a fit by SVC; of one class alone, which SVC refuses, f = 0 and b = +-1 are the optimum."""
+    if np.unique(y[used]).size < 2:
+        return np.where(used.any() & (y == y[used][:1].sum()), 0.0, 2.0)
+    model = SVC(kernel="precomputed", C=1.0, tol=1e-6, cache_size=1000)
+    model.fit(K[np.ix_(used, used)], y[used], sample_weight=v[used])
+    return np.maximum(1.0 - y * model.decision_function(K[:, used]), 0.0)
+
+
 def search(K, y, ages, losses, self_paced, budget):
     """ACS over SVC: how many ages it finished, its rounds, and the largest last move of a weight."""
     began, rounds, worst, done = time.process_time(), 0, 0.0, 0
@@ -70,9 +79,7 @@ def search(K, y, ages, losses, self_paced, budget):
             if time.process_time() - began > budget:
                 return done, rounds, worst
             used = v > 1e-12
-            model = SVC(kernel="precomputed", C=1.0, tol=1e-6, cache_size=1000)
-            model.fit(K[np.ix_(used, used)], y[used], sample_weight=v[used])
-            losses = np.maximum(1.0 - y * model.decision_function(K[:, used]), 0.0)
+            losses = refit(K, y, v, used)
             fresh = weights(losses, age, self_paced)
             move = float(np.abs(fresh - v).max())
             v, rounds = fresh, rounds + 1

@@ -44,6 +44,8 @@ class Node:
         The stride to try next.
     leap : float
         The leap to try next.
+    lost : int
+        How often of late the way on was a descent anew.
     anchor, tied : float, int
         The age of the first of the nodes that lie, to rounding, at one age, and how many came after it.
     stop : Stop or None
@@ -64,6 +66,7 @@ class Node:
     leapt: bool = False
     anchor: float = 0.0
     tied: int = 0
+    lost: int = 0
     stop: Stop | None = None
 
     def gaps(self, system: System) -> tuple[Array, Array]:

@@ -43,6 +43,8 @@ class BrokenPathError(Exception):
 
 
 _BEYOND = 1e-12, 1e-10, 1e-8, 1e-6, 1e-4  # how far, relative to the age, a descent begins anew
+_PATIENCE = 3  # descents anew, one soon after the other, after which the next begins farther ahead
+_NEAR = 1e-3  # relative: nodes that are closer are soon after one another
 _SAME = 1e-9  # ages that differ by less, relative, are one
 _TRIES = 8  # leaps from one node
 _CERTIFIED = 0.9  # share of the way to the end of a branch
@@ -83,6 +85,8 @@ class Tracker:
             When no minimum is found after a jump, or events at one age follow one another without end.
         """
         found = self._advance(node, upper)
+        if found.lost == 0 and found.age <= node.age * (1.0 + _NEAR):
+            found = replace(found, lost=node.lost)
         anchor = node.anchor or node.age
         if found.age > anchor * (1.0 + _SAME):
             return found
@@ -265,12 +269,13 @@ class Tracker:
 
         So it is where G is flat: its slope grows out of rounding (weights that were as good as 0 come to count).
         """
-        for share in shares:
+        for share in shares[min(node.lost // _PATIENCE, len(shares) - 1) :]:
             age = min(node.age * (1.0 + share), upper)
             minimum = flow_down(self.system, age, node.point.x)
             if not minimum.failure and minimum.residual <= 1e-11:
                 left = replace(node.point, age=age)
-                return self._landed(node, left, minimum, None, node.point.labels, minimum.point.labels)
+                landed = self._landed(node, left, minimum, None, node.point.labels, minimum.point.labels)
+                return replace(landed, lost=node.lost + 1)
         raise BrokenPathError("no step however short leads on, and no fold ends the branch")
 
     def _next(self, node: Node, converged: Converged, arrived: Tangent, tried: float) -> Node:

@@ -40,8 +40,6 @@ class _Touching:
 
 def untangle(system: System, point: Point, tolerance: float) -> Untangled:
     """Project 0 onto the subdifferential at a point at which many terms touch their kinks."""
-    from scipy.optimize import lsq_linear
-
     labels, touching = _all_held(system, point)
     bare = system.evaluate(
         replace(point, labels=labels, multipliers=tuple(np.zeros(block.m) for block in system.blocks))
@@ -56,10 +54,8 @@ def untangle(system: System, point: Point, tolerance: float) -> Untangled:
     active = np.flatnonzero(labels.fixed != PINNED)
     gradient = bare.gradient
     if columns:
-        width = upper - lower
-        lower, upper = np.where(width > 0.0, lower, lower - 1e-300), np.where(width > 0.0, upper, upper + 1e-300)
         matrix = np.array(columns).T[active]
-        found = lsq_linear(matrix, -gradient[active], (lower, upper), method="bvls", tol=1e-14).x
+        found = _nearest(matrix, -gradient[active], lower, upper)
     else:
         found = np.zeros(0)
     total = gradient + (np.array(columns).T @ found if columns else 0.0)
@@ -70,6 +66,28 @@ def untangle(system: System, point: Point, tolerance: float) -> Untangled:
         return Untangled(_settled(system, labels, touching, fixed, basic, lower, upper), None)
     direction = -total
     return Untangled(_leaving(system, labels, touching, direction), direction)
+
+
+def _nearest(matrix: Array, target: Array, lower: Array, upper: Array) -> Array:
+    """Multipliers within their bounds whose combination is nearest to the target.
+
+    The active-set method is the more exact one, but may end far from the optimum where thousands of terms touch; then the
+    interior one's answer is taken.
+    """
+    from scipy.optimize import lsq_linear
+
+    found = lower.copy()
+    open_ = upper > lower
+    if not open_.any():
+        return found
+    A, b = matrix[:, open_], target - matrix[:, ~open_] @ lower[~open_]
+    bounds = (lower[open_], upper[open_])
+    first = lsq_linear(A, b, bounds, method="bvls", tol=1e-14)
+    if first.optimality > 1e-8 * max(float(np.abs(A.T @ b).max(initial=0.0)), 1e-300):
+        second = lsq_linear(A, b, bounds, method="trf", tol=1e-14)
+        first = min(first, second, key=lambda result: float(result.cost))
+    found[open_] = first.x
+    return found
 
 
 def _all_held(system: System, point: Point) -> tuple[Labels, list[_Touching]]:

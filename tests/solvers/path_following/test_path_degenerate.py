@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from mixtures import bound_problem
 from problems import classification, make, regression
+from sklearn.datasets import load_breast_cancer
 
 import spdsl
 from spdsl.diagnostics import SolverError, SpdslWarning
@@ -186,6 +187,33 @@ def test_ages_at_which_one_class_alone_is_in_are_told(self_paced):
     assert_right(path.bound, path)
     assert all(len(set(y[path(age).weights > 0.0])) == 1 for age in np.linspace(*path.age_range, 5))
     assert "of one class (`y` = 1)" in path.message
+
+
+def test_hundreds_of_samples_at_one_kink_are_a_start_like_any_other():
+    X, y = load_breast_cancer(return_X_y=True)
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(y.size) < 0.2, 1.0 - 2.0 * y, 2.0 * y - 1.0)
+    model = spdsl.parse(
+        """data
+          X : matrix(n, d)
+          y : labels(n)
+        variable
+          w : vector(d)
+          b : scalar
+        age lambda in quantiles(0.4, 1)
+        minimize
+          loss         hinge(y * (X @ w + b))
+          regularizer  60 * norm1(w)
+          self_paced   linear(lambda)
+        """
+    )
+    path = model.solve(X=(X - X.mean(axis=0)) / X.std(axis=0), y=y)
+    first = path(
+        path.age_range[0]
+    )  # one class alone is in, w = 0, and every sample that is in has its loss at the kink
+    assert not first["w"].any()
+    assert np.count_nonzero(first.losses < 1e-12) > 200
+    assert_right(path.bound, path)
 
 
 def test_quantiles_of_losses_that_are_rounding_are_refused():

@@ -16,6 +16,7 @@ from spdsl.solvers.kernel_path.state import KernelState, Snapshot
 __all__ = ["to_the_fold"]
 
 _FIRST = 1e-4  # of the loss's scale: how far to go at first
+_CLOSE = 1e-3
 _FLAT = 1e-9  # of the first speed: a speed of the age below this is none
 
 
@@ -64,7 +65,9 @@ def _followed(state: KernelState, row: int, first: _Arc, upper: float) -> bool:
         if trial is not None and abs(trial.speed) <= _FLAT * abs(first.speed):
             best, passed = trial, True
             break
-        if high - low <= 1e-13 * max(high, abs(first.t)):
+        if np.isfinite(high) and high - low <= 1e-13 * max(high, abs(first.t)):
+            break
+        if np.isnan(high_speed) and high - low <= _CLOSE * high:  # a label changes there: the age goes on to that
             break
         if np.isinf(high):
             length *= 2.0

@@ -28,6 +28,7 @@ __all__ = ["KernelTracker"]
 
 _SAME = 1e-9  # ages that differ by less, relative, are one
 _TIES = 200  # events at one age after which they are taken to undo one another
+_AHEAD = 1e-3  # relative to the age: a fold that near is looked for by a sample's z
 _BESIDE = 1e-7  # relative to the age: strides that fail down to this length are beside a fold
 
 
@@ -39,6 +40,7 @@ class KernelTracker:
         self.way: Direction | None = None
         self.anchor, self.tied = state.age, 0
         self.flows = 0  # landings by the flow
+        self.speed = (0.0, 0.0)  # the age of the last stride's start, and the largest speed of z there
 
     def advance(self, upper: float, stride: float) -> Event:
         """To the next event, or by a stride.
@@ -65,12 +67,22 @@ class KernelTracker:
             return self._cross(int(worst), values)
         index, dt = _first(gap, rate, unit)
         room = min(upper - state.age, stride)
+        to_fold = self._to_fold(self.way)
+        began = (state.age, float(np.abs(self.way.z).max(initial=0.0)))
+        if to_fold < min(_AHEAD * state.age, dt, room):
+            early = self._fold_early(upper)
+            if early is not None:
+                self.speed = (0.0, 0.0)  # an event lies before the fold, if it is none: that is met by age
+                return early
+        room = min(room, 0.7 * to_fold)
         for _ in range(40):
             dt = min(dt, room)
             at_event = dt < room
             found = self._stepped(dt, index if at_event else -1)
+            if found != -2:
+                self.speed = began
             if found == -1:
-                if not at_event and room == upper - state.age:
+                if not at_event and state.age >= upper * (1.0 - 1e-15):
                     state.age = upper
                 self.way = None
                 return Event(state.age, "stride")
@@ -145,6 +157,25 @@ class KernelTracker:
         state.pinned[row] = float(state.z[row])
         state.update_row(row)
         return self._landed(row, sign, (row, before, after))
+
+    def _to_fold(self, way: Direction) -> float:
+        """The way in age to a fold that the last two tangents point at: before one |dz/dage|^-2 falls linearly to zero."""
+        age, before = self.speed
+        speed = float(np.abs(way.z).max(initial=0.0))
+        if not 0.0 < 1.02 * before < speed:
+            return np.inf
+        return (self.state.age - age) / ((speed / before) ** 2 - 1.0)
+
+    def _fold_early(self, upper: float) -> Event | None:
+        """A fold ahead, or a stride by a sample's z; None where that leads nowhere, and nothing has changed."""
+        state, way = self.state, self.way
+        start, labels = state.snapshot(), state.labels.copy()
+        try:
+            return self._fold(upper)
+        except LostBranchError:
+            state.become(Fitted(start.mu, start.b, start.z, labels))
+            state.age, self.way = start.age, way
+            return None
 
     def _fold(self, upper: float) -> Event:
         """A smooth fold ahead: the weighed row that moves fastest is pinned, carried to the fold, and nudged beyond it."""

@@ -21,6 +21,7 @@ from spdsl.solvers.kernel_path.model import DualModel
 
 __all__ = ["Direction", "Directions", "Inner"]
 
+_LARGE = 400  # rows in work
 _DEPENDENT = 1e-11  # of the diagonal entry: a pivot below this is none
 
 
@@ -64,6 +65,11 @@ class Directions:
     def usable(self) -> bool:
         """Is the system not singular?"""
         return self.inverse.usable
+
+    @property
+    def stale(self) -> bool:
+        """Is the inverse worth being made anew? That costs k^3, and a product k^2: the larger, the longer it serves."""
+        return self.worst_rate > (0.5 if self.rows.size < _LARGE else 0.8)
 
     @property
     def Q(self) -> Array:
@@ -148,7 +154,7 @@ class Directions:
         if not self.inverse.usable or self.inverse.k == 0:
             return Inner(mu, b, z, rows.size == 0)
         first = last = np.inf
-        for iteration in range(12):
+        for iteration in range(12 + min(rows.size // 25, 60)):
             error = rhs - (z - D * mu)
             error_border = border - B.T @ mu
             size = max(float(np.abs(error).max(initial=0.0)), float(np.abs(error_border).max(initial=0.0)))

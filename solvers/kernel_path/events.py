@@ -17,7 +17,17 @@ STEADY = 1e-10  # rates (per the step's own unit) below this are zero
 
 
 class LostBranchError(Exception):
-    """No way on was found; the message says why."""
+    """No way on was found; the message says why.
+
+    Attributes
+    ----------
+    point : (mu, b) or None
+        Where a descent had come to.
+    """
+
+    def __init__(self, message: str, point: tuple[Array, Array] | None = None) -> None:
+        super().__init__(message)
+        self.point = point
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,14 @@ def flow_down(model: DualModel, age: float, start: Fitted, nudge: Direction, max
         When several intercepts are not pinned by held samples, or it takes too long.
     """
     flow = _Flow(model, age, start)
+    try:
+        return _down(flow, nudge, max_steps)
+    except LostBranchError as error:
+        raise LostBranchError(str(error), (flow.mu, flow.b)) from None
+
+
+def _down(flow: _Flow, nudge: Direction, max_steps: int) -> Fitted:
+    model = flow.model
     flow.displace(nudge)
     time, idle = 1.0, 0
     for _ in range(max_steps):

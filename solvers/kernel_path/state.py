@@ -210,7 +210,7 @@ class KernelState:
             else:
                 inner = self.work.inner(rhs[rows], -border, tolerance=1e-2)
                 good = inner.converged
-            if not good or self.work.worst_rate > 0.5:  # D has drifted: invert anew
+            if not good or self.work.stale:  # D has drifted: invert anew
                 if renewed:
                     break
                 self.settle_rows()
@@ -268,7 +268,7 @@ class KernelState:
     def _solved(self, rhs: Array, rest: Array) -> Direction:
         border = np.zeros(self.model.q)
         way = self.work.solve(rhs, border, rest)
-        if not way.converged or self.work.worst_rate > 0.5:
+        if not way.converged or self.work.stale:
             self.settle_rows()
             way = self.work.solve(rhs, border, rest)
         return way

@@ -21,6 +21,7 @@ from spdsl.solvers.kernel_path.fit import Fitted
 from spdsl.solvers.kernel_path.flow import flow_down
 from spdsl.solvers.kernel_path.folds import to_the_fold
 from spdsl.solvers.kernel_path.relax import relax
+from spdsl.solvers.kernel_path.search import search
 from spdsl.solvers.kernel_path.state import KernelState
 from spdsl.solvers.kernel_path.weight_jumps import weight_jumps
 
@@ -207,12 +208,27 @@ class KernelTracker:
         nudge = state.by_row(row, sign)
         if not (state.model.straight and self._relaxed(row, sign)):
             self.flows += 1
-            state.become(flow_down(state.model, state.age, start, nudge))
-            if not state.correct():
-                raise LostBranchError("Newton does not settle a landing")
+            self._flow(start, nudge)
         change = float(np.abs(state.z - z).max())
         kind = "jump" if change > 1e-9 * state.block.scale else "turning"
         return Event(state.age, kind, (cause,), left if kind == "jump" else None, change)
+
+    def _flow(self, start: Fitted, nudge: Direction) -> None:
+        """Down by the flow; where it gets stuck, on from there by alternate search."""
+        state, model = self.state, self.state.model
+        try:
+            state.become(flow_down(model, state.age, start, nudge))
+        except LostBranchError as error:
+            if error.point is None:
+                raise
+            mu, b = error.point
+            z = model.apply(mu) + model.B @ b + model.c
+            found, _, failure = search(model, state.age, Fitted(mu, b, z, start.labels))
+            if failure or found.residual() > 1e-10:
+                raise
+            state.become(Fitted(found.mu, found.b, found.z, found.labels))
+        if not state.correct():
+            raise LostBranchError("Newton does not settle a landing")
 
     def _relaxed(self, row: int, sign: float) -> bool:
         """Down by samples; False where it finds no way, and the state is somewhere on it."""

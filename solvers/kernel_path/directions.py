@@ -21,7 +21,8 @@ from spdsl.solvers.kernel_path.model import DualModel
 
 __all__ = ["Direction", "Directions", "Inner"]
 
-_LARGE = 400  # rows in work
+_FEW = 3  # refinements that rounding alone may take
+_EASY, _PRICE = 8.0, 20.0  # an inverse of k rows costs about k / 20 refinements
 _DEPENDENT = 1e-11  # of the diagonal entry: a pivot below this is none
 
 
@@ -54,6 +55,7 @@ class Directions:
         self.D = np.zeros(model.n)
         self.refinements = 0
         self.worst_rate = 0.0  # of convergence, since the last rebuild
+        self.extra = 0  # refinements beyond a few, since the last rebuild
         self._Q = np.zeros((16, 16))  # over the rows in work, in their order, with room to grow
 
     @property
@@ -68,8 +70,8 @@ class Directions:
 
     @property
     def stale(self) -> bool:
-        """Is the inverse worth being made anew? That costs k^3, and a product k^2: the larger, the longer it serves."""
-        return self.worst_rate > (0.5 if self.rows.size < _LARGE else 0.8)
+        """Is it time to invert anew: have the refinements that the drift costs been as dear as that?"""
+        return self.worst_rate > 0.9 or self.extra > _EASY + self.rows.size / _PRICE
 
     @property
     def Q(self) -> Array:
@@ -80,7 +82,7 @@ class Directions:
     def rebuild(self, rows: IntArray) -> None:
         """Invert anew."""
         q, k = self.model.q, rows.size
-        self.worst_rate = 0.0
+        self.worst_rate, self.extra = 0.0, 0
         self._reserve(k)
         self._Q[:k, :k] = self.model.part(rows, rows)
         M = np.zeros((q + k, q + k))
@@ -167,6 +169,7 @@ class Directions:
             if iteration:
                 self.worst_rate = max(self.worst_rate, size / last if last > 1e-12 * first else 0.0)
             last = size
+            self.extra += iteration >= _FEW
             db, step = self.inverse.apply(error_border, error)
             mu = mu + step
             b = b + db

@@ -161,6 +161,8 @@ class KernelTracker:
 
     def _to_fold(self, way: Direction) -> float:
         """The way in age to a fold that the last two tangents point at: before one |dz/dage|^-2 falls linearly to zero."""
+        if self.state.model.straight:
+            return np.inf
         age, before = self.speed
         speed = float(np.abs(way.z).max(initial=0.0))
         if not 0.0 < 1.02 * before < speed:

@@ -2,7 +2,8 @@
 
     python examples/graph/figures.py fig4 fig5 fig6 fig7 [--trials 20] [--every 1 [--early 4]] [--draw] [--methods iht,...]
 
-In: images and published curves (SPDSL_DATA). Out: counts in out/, kept after every point, and figures in figures/.
+In: images and published curves (SPDSL_DATA). Out: counts in out/, kept after every point, figures in figures/,
+and all counts in figures/recovery.csv.
 By default a few telling points of each published transition are run; with `--every k` every k-th point from before the
 curve leaves 0 to where it reaches 1. Each is held against the published share by an exact test (verdict.py), and the
 exit code is 1 when one is below it. `--draw` draws and tests what is in the store.
@@ -195,6 +196,19 @@ def comparisons(figure: str) -> Iterator[tuple[str, str, list[Comparison]]]:
                 yield panel.title, method, compare(panel.axis[run], counts, share[run])
 
 
+def write_counts(figures: Sequence[str]) -> Path:
+    """Our counts as a table; figures that aren't asked for keep their lines."""
+    path = HERE / "figures" / "recovery.csv"
+    head = "figure,panel,method,at,recovered,trials"
+    lines = path.read_text().splitlines()[1:] if path.exists() else []
+    lines = [line for line in lines if line.split(",", 1)[0] not in figures]
+    for figure in figures:
+        for title, method, points in comparisons(figure):
+            lines += [f"{figure},{title},{method},{point.at:g},{point.hits},{point.runs}" for point in points]
+    path.write_text("\n".join([head, *sorted(lines)]) + "\n")
+    return path
+
+
 def verdict(figures: Sequence[str]) -> int:
     """Print each method's points, where ours is below or above at 1%, and the test over all; returns how many are below."""
     every: dict[str, list[Comparison]] = {}
@@ -245,6 +259,7 @@ def main() -> int:
                             sizes = [int(n) for n in panel.sizes[chosen]]
                             recovery_curve(panel.setup, method, sizes, options.trials, store_of(figure), panel.key)
         print(f"written to {draw(figure)}")
+    print(f"written to {write_counts(options.figures)}")
     return 1 if verdict(options.figures) else 0
 
 

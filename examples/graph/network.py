@@ -1,6 +1,6 @@
 """Genes in a protein network: signals planted on real pathways, found by graph-sparse and by plain sparse regression.
 
-    python examples/graph/network.py [--repeats 10] [--expression FILE.npz]
+    python examples/graph/network.py [--repeats 10] [--jobs 2] [--expression FILE.npz]
 
 In: the network of 3,243 genes and its 637 pathways (SPDSL_DATA). The breast-cancer expression matrix of the paper can't be
 had, so signals are planted: the support is a connected piece of a pathway, features are correlated along the network,
@@ -12,7 +12,7 @@ right, non-zeros. With `--expression` (arrays `X` (samples, genes), `y`, `entrez
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,9 @@ class Task:
     X_test: np.ndarray
     y_test: np.ndarray
     genes: np.ndarray | None
+
+
+Fit = Callable[[Task, Sequence[int]], list[np.ndarray]]  # weights, the intercept last, at each size
 
 
 def network() -> tuple[Graph, np.ndarray, np.ndarray]:
@@ -96,47 +99,53 @@ def expression(path: Path, entrez: np.ndarray, rng: np.random.Generator) -> Task
     return Task(X[train], y[train], X[test], y[test], None)
 
 
-def hard_threshold(method: str, sets: Callable[[int], SupportSet]) -> Callable[[Task, int], np.ndarray]:
-    """A method of this package as a function of samples and size, with the intercept last."""
+def hard_threshold(method: str, sets: Callable[[int], SupportSet]) -> Fit:
+    """A method of this package as a function of samples and sizes, with the intercept last."""
     settings = Settings("sto_iht", step=2.0, patience=10) if method == "sto_iht" else Settings("iht", 1.4, patience=50)
 
-    def fit(task: Task, size: int) -> np.ndarray:
+    def fit(task: Task, sizes: Sequence[int]) -> list[np.ndarray]:
         objective = logistic(task.X, task.y, weights="balanced", l2=RIDGE)
-        x, support = best_point(run(objective, sets(size), settings, 60))
-        return restricted_optimum(objective, x, objective.active(support))
+        points = (best_point(run(objective, sets(size), settings, 60)) for size in sizes)
+        return [restricted_optimum(objective, x, objective.active(support)) for x, support in points]
 
     return fit
 
 
-def lasso(task: Task, size: int) -> np.ndarray:
-    """L1-logistic regression, the strongest penalty that leaves at least `size` non-zeros."""
+def lasso(task: Task, sizes: Sequence[int]) -> list[np.ndarray]:
+    """L1-logistic regression: for each size the strongest penalty that leaves at least so many non-zeros."""
     from sklearn.linear_model import LogisticRegression
 
     best = np.zeros(task.X.shape[1] + 1)
+    found: list[np.ndarray] = []
     for strength in np.geomspace(0.003, 1.0, 25):
         model = LogisticRegression(
             C=strength, l1_ratio=1.0, solver="liblinear", class_weight="balanced", intercept_scaling=10.0, tol=1e-3
         )
         model.fit(task.X, task.y)
         best = np.append(model.coef_[0], model.intercept_)
-        if np.count_nonzero(best[:-1]) >= size:
+        while len(found) < len(sizes) and np.count_nonzero(best[:-1]) >= sizes[len(found)]:
+            found.append(best)
+        if len(found) == len(sizes):
             break
-    return best
+    return found + [best] * (len(sizes) - len(found))
 
 
-def abess(task: Task, size: int) -> np.ndarray:
+def abess(task: Task, sizes: Sequence[int]) -> list[np.ndarray]:
     """Best-subset selection by abess."""
     from abess import LogisticRegression
 
     weights = np.where(task.y > 0, 0.5 / (task.y > 0).mean(), 0.5 / (task.y < 0).mean())
-    model = LogisticRegression(support_size=size, alpha=RIDGE)
-    model.fit(task.X, (task.y > 0).astype(int), sample_weight=weights)
-    return np.append(model.coef_, model.intercept_)
+    found = []
+    for size in sizes:
+        model = LogisticRegression(support_size=size, alpha=RIDGE)
+        model.fit(task.X, (task.y > 0).astype(int), sample_weight=weights)
+        found.append(np.append(model.coef_, model.intercept_))
+    return found
 
 
-def methods(graph: Graph) -> dict[str, Callable[[Task, int], np.ndarray]]:
+def methods(graph: Graph) -> dict[str, Fit]:
     """All methods; abess where it is installed."""
-    found: dict[str, Callable[[Task, int], np.ndarray]] = {
+    found: dict[str, Fit] = {
         "graph_sto_iht": hard_threshold("sto_iht", lambda s: ConnectedSet(graph, s)),
         "graph_iht": hard_threshold("iht", lambda s: ConnectedSet(graph, s)),
         "sto_iht": hard_threshold("sto_iht", lambda s: SparseSet(graph.p, s)),
@@ -148,7 +157,7 @@ def methods(graph: Graph) -> dict[str, Callable[[Task, int], np.ndarray]]:
 
         found["abess"] = abess
     except ImportError:
-        print("abess is not installed (pip install abess): left out")
+        pass
     return found
 
 
@@ -164,23 +173,54 @@ def auc(y: np.ndarray, score: np.ndarray) -> float:
     return float(roc_auc_score(y, score))
 
 
-def chosen_size(fit: Callable[[Task, int], np.ndarray], task: Task, rng: np.random.Generator) -> int:
+def chosen_size(fit: Fit, task: Task, rng: np.random.Generator) -> int:
     """The size with the least balanced error over five folds."""
     fold = rng.permutation(np.arange(task.y.size) % 5)
     errors = np.zeros(len(SIZES))
     for k in range(5):
         train, held = fold != k, fold == k
         part = Task(task.X[train], task.y[train], task.X[held], task.y[held], None)
-        for j, size in enumerate(SIZES):
-            w = fit(part, size)
+        for j, w in enumerate(fit(part, SIZES)):
             errors[j] += balanced_error(part.y_test, part.X_test @ w[:-1] + w[-1])
     return SIZES[int(np.argmin(errors))]
 
 
+def figures(fit: Fit, task: Task, repeat: int) -> tuple[float, ...]:
+    """A method's line for one repeat."""
+    (w,) = fit(task, [chosen_size(fit, task, np.random.default_rng(repeat))])
+    found = np.flatnonzero(w[:-1])
+    right = np.nan if task.genes is None else float(np.isin(found, task.genes).sum())
+    planted_size = np.nan if task.genes is None else task.genes.size
+    score = task.X_test @ w[:-1] + w[-1]
+    return (
+        auc(task.y_test, score),
+        balanced_error(task.y_test, score),
+        right / planted_size,
+        right / max(found.size, 1),
+        found.size,
+    )
+
+
+def repeated(repeat: int, matrix: Path | None) -> dict[str, tuple[float, ...]]:
+    """One repeat of all methods; made to run in a process of its own."""
+    graph, entrez, pathways = network()
+    rng = np.random.default_rng(repeat)
+    if matrix:
+        task = expression(matrix, entrez, rng)
+    else:
+        supports = pathway_supports(graph, entrez, pathways, 15, 40)
+        task = planted(graph, supports[rng.integers(len(supports))], rng)
+    with threadpool_limits(1):
+        return {name: figures(fit, task, repeat) for name, fit in methods(graph).items()}
+
+
 def main() -> None:
     """Run and print the table."""
+    from joblib import Parallel, delayed
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--expression", type=Path)
     options = parser.parse_args()
     graph, entrez, pathways = network()
@@ -188,38 +228,20 @@ def main() -> None:
     print(
         f"{graph.p} genes, {len(graph.edges)} edges, {len(supports)} pathways with a connected piece of 15 to 40 genes"
     )
+    if "abess" not in methods(graph):
+        print("abess is not installed (pip install abess): left out")
     results: dict[str, list[tuple[float, ...]]] = {}
-    fits = methods(graph)
-    with threadpool_limits(1):
-        for repeat in range(options.repeats):
-            rng = np.random.default_rng(repeat)
-            if options.expression:
-                task = expression(options.expression, entrez, rng)
-            else:
-                task = planted(graph, supports[rng.integers(len(supports))], rng)
-            for name, fit in fits.items():
-                w = fit(task, chosen_size(fit, task, np.random.default_rng(repeat)))
-                found = np.flatnonzero(w[:-1])
-                right = np.nan if task.genes is None else float(np.isin(found, task.genes).sum())
-                planted_size = np.nan if task.genes is None else task.genes.size
-                results.setdefault(name, []).append(
-                    (
-                        auc(task.y_test, task.X_test @ w[:-1] + w[-1]),
-                        balanced_error(task.y_test, task.X_test @ w[:-1] + w[-1]),
-                        right / planted_size,
-                        right / max(found.size, 1),
-                        found.size,
-                    )
-                )
-            print(
-                f"repeat {repeat + 1}: " + ", ".join(f"{name} {rows[-1][0]:.3f}" for name, rows in results.items()),
-                flush=True,
-            )
+    work = (delayed(repeated)(repeat, options.expression) for repeat in range(options.repeats))
+    for repeat, lines in enumerate(Parallel(n_jobs=options.jobs, return_as="generator")(work)):
+        for name, line in lines.items():
+            results.setdefault(name, []).append(line)
+        print(f"repeat {repeat + 1}: " + ", ".join(f"{name} {line[0]:.3f}" for name, line in lines.items()), flush=True)
     print(
         f"\n{'method':<15}{'AUC':>14}{'balanced error':>16}{'genes found':>13}{'of those right':>16}{'non-zeros':>11}"
     )
     for name, rows in results.items():
-        mean, spread = np.mean(rows, axis=0), np.std(rows, axis=0) / np.sqrt(len(rows))
+        mean = np.mean(rows, axis=0)
+        spread = np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows)) if len(rows) > 1 else np.full(5, np.nan)
         print(
             f"{name:<15}{mean[0]:>8.3f}±{spread[0]:.3f}{mean[1]:>16.3f}{mean[2]:>13.2f}{mean[3]:>16.2f}{mean[4]:>11.1f}"
         )

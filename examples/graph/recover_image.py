@@ -9,6 +9,7 @@ figures/NAME.png. Commands are printed as they are run. Exit code 3 when the ima
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import subprocess
 import sys
@@ -33,11 +34,13 @@ def main() -> int:
     X, y = measurements(picture.w, n, seed=0)
     (HERE / "out").mkdir(exist_ok=True)
     np.savez(HERE / "out" / f"{picture.name}.npz", X=X, y=y)
-    words = ["spdsl", "solve", "image.spl", "--data", f"out/{picture.name}.npz", "--bind", "G=grid(50, 50)"]
+    here = Path(os.path.relpath(HERE))  # as the command is told, and so that it can be given again from here
+    words = ["spdsl", "solve", f"{here / 'image.spl'}", "--data", f"{here / 'out' / picture.name}.npz"]
+    words += ["--bind", "G=grid(50, 50)"]
     words += ["--set", f"pixels={picture.s}", "--set", f"pieces={picture.components}"]
-    words += ["--out", f"out/{picture.name}_found.npz"]
+    words += ["--out", f"{here / 'out' / picture.name}_found.npz"]
     print(f"$ {shlex.join(words)}", flush=True)
-    code = subprocess.run([sys.executable, "-m", *words], cwd=HERE).returncode
+    code = subprocess.run([sys.executable, "-m", *words]).returncode
     if code:
         return code
     solution = spdsl.load_result(HERE / "out" / f"{picture.name}_found.npz")

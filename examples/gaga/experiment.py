@@ -128,7 +128,7 @@ def measure(
     """Fit one method, choose its age on the samples kept for that, score it on the test samples."""
     X, y = split.train
     options = {"acs": {"ages": ages}, "mospl": {"population": 30, "generations": 20, "seed": seed}}.get(method, {})
-    backend = "path_following" if method == "path" else method
+    backend = None if method == "path" else method
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", spdsl.SpdslWarning)
         began = time.process_time()

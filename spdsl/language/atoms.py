@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from spdsl.diagnostics import Related
+from spdsl.language.constants import constant_value
 from spdsl.language.operators import Judged, broadcast, join, kind_of
 from spdsl.language.printer import shown
 from spdsl.language.rules import compose, is_flat
@@ -148,7 +149,12 @@ def _groups_fit(elaborator: Elaborator, made: Call, types: Sequence[Type]) -> bo
         elaborator.error("SPL205", message, place.span, f"{groups}", help_, related=related)
         return False
     else:
-        return True
+        length = None if groups.shape else constant_value(place)
+        if length is None or (length >= 1 and length == int(length)):
+            return True
+        message = f"the length of the groups is a whole number from 1 on, and this is {length:g}"
+        elaborator.error("SPL230", message, place.span)
+        return False
     elaborator.error("SPL213", message, place.span, "", "declare a vector of group numbers in `data`")
     return False
 

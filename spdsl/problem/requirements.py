@@ -16,6 +16,7 @@ import numpy as np
 from spdsl.diagnostics import DataError, Diagnostic
 from spdsl.problem.expressions import Expression, evaluate, names, text
 from spdsl.problem.functions import ScalarFunction
+from spdsl.problem.regularizers import GroupNorm
 from spdsl.problem.self_paced import SelfPaced
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def unmet(bound: BoundProblem) -> list[str]:
         for item in problem.requirements
         if (found := _out_of_range(item, bound) if isinstance(item, Range) else _wrong_sign(item, bound))
     ]
+    complaints += _broken_groups(bound)
     if complaints:
         return complaints  # the pieces of a function that isn't defined for these values say nothing
     functions = [] if problem.loss is None else [problem.loss.function]
@@ -83,6 +85,20 @@ def _mend(complaint: str) -> str:
     if "pieces" in complaint or "kinks" in complaint:
         return "where rows need other pieces each, split the loss into a sum"
     return "give other values"
+
+
+def _broken_groups(bound: BoundProblem) -> list[str]:
+    """Lengths of groups that make none."""
+    found = []
+    for item in bound.problem.regularizers:
+        if isinstance(item, GroupNorm):
+            numbers = np.asarray(evaluate(item.groups, bound.values), float).ravel()
+            length = float(numbers[0]) if numbers.size == 1 else 1.0
+            if not (length >= 1.0 and length == np.floor(length)):
+                found.append(
+                    f"`{text(item.groups)}`, the length of the groups, is a whole number from 1 on, not {length:.6g}"
+                )
+    return found
 
 
 def _wrong_sign(item: Requirement, bound: BoundProblem) -> str:

@@ -47,3 +47,23 @@ def test_a_wrong_answer_is_not_certified(table):
     found = model.solve(X=X, y=y)
     found.x[3] += 0.05  # a row that is not the first of its group
     assert not model.check(found)
+
+
+@pytest.mark.parametrize("size", [0, -2, 1.5])
+def test_a_length_that_makes_no_groups_is_refused(size):
+    model = spdsl.parse(
+        """data
+          X : matrix(n, d)
+          y : vector(n)
+        parameter
+          size = 2
+        variable
+          w : vector(d)
+        minimize
+          loss         (X @ w - y)^2 / n
+          regularizer  0.1 * group_norm(w, size)
+        """
+    )
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    with pytest.raises(spdsl.diagnostics.DataError, match=f"`size`, the length of the groups.*not {size}"):
+        model.solve(X=X, y=X[:, 0], parameters={"size": size})

@@ -21,7 +21,7 @@ from spdsl.solvers.ages import Ages, age_refusals, emptied_class, resolve_ages, 
 from spdsl.solvers.alternate_search.start import first_weights, start_option
 from spdsl.solvers.group_path.branch import GroupBranch, cause_of, near_border
 from spdsl.solvers.group_path.model import GroupModel, data_refusals, make, structure_refusals
-from spdsl.solvers.group_path.search import minimum, search
+from spdsl.solvers.group_path.search import RoundsSpentError, minimum, search
 from spdsl.solvers.group_path.state import Spot, residual
 from spdsl.solvers.group_path.tracker import GroupNode, GroupTracker, LostPathError
 from spdsl.solvers.protocol import BackEnd, CommonOptions, option
@@ -85,7 +85,16 @@ class GroupPath(BackEnd[GroupPathState]):
                     raise _no_fit("the fit that starts the run")
                 x = fit.state.x
             ages = resolve_ages(problem, model.system.losses(x))
-            found = search(model, ages.lower, x)
+            try:
+                found = search(model, ages.lower, x)
+            except RoundsSpentError as error:
+                raise SolverError(
+                    Diagnostic(
+                        "SPL506",
+                        f"alternate search finds no partial optimum at the age {ages.lower:.6g} to start from: {error}",
+                        help=("begin the ages a little lower or higher, or start otherwise: `start = zero`",),
+                    )
+                ) from None
         if found is None:
             raise _no_fit(f"alternate search at the age {ages.lower:.6g}")
         if ages.message:

@@ -16,12 +16,16 @@ from spdsl.problem.functions import Array
 from spdsl.solvers.group_path.model import GroupModel
 from spdsl.solvers.group_path.state import Spot, State, flip, from_x, gaps_of, newton, residual
 
-__all__ = ["Found", "minimum", "search"]
+__all__ = ["Found", "RoundsSpentError", "minimum", "search"]
 
 _STATIONARY = 1e-11  # scaled residual of a minimum
 _FLIPS = 40
 
 Found = tuple[Spot, int]
+
+
+class RoundsSpentError(Exception):
+    """Alternate search was stopped before it came to rest; the message says how far it was."""
 
 
 def _finished(state: State) -> Spot | None:
@@ -75,7 +79,15 @@ def minimum(model: GroupModel, weights: Array, x: Array, labels: State | None = 
 
 
 def search(model: GroupModel, age: float, x: Array, labels: State | None = None, most: int = 2000) -> Found | None:
-    """Alternate convex search from x; where rounds contract, Newton takes them to the partial optimum that they approach."""
+    """Alternate convex search from x; where rounds contract, Newton takes them to the partial optimum that they approach.
+
+    None where a w-problem has no optimum that could be reached.
+
+    Raises
+    ------
+    RoundsSpentError
+        When `most` rounds don't settle.
+    """
     scale, last = model.system.blocks[0].scale, np.inf
     for rounds in range(1, most + 1):
         spot = minimum(model, model.system.weights(x, age), x, labels)
@@ -90,7 +102,7 @@ def search(model: GroupModel, age: float, x: Array, labels: State | None = None,
             if ended is not None and ended.definite and _distance(model, ended.state.x, x) / scale <= reach:
                 return ended, rounds
         last = moved
-    return None
+    raise RoundsSpentError(f"{most} rounds don't settle, predictions still move by {last:.1e} of their scale")
 
 
 def _distance(model: GroupModel, first: Array, second: Array) -> float:

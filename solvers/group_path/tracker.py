@@ -16,7 +16,7 @@ import numpy as np
 
 from spdsl.problem.functions import Array
 from spdsl.solvers.group_path.model import GroupModel
-from spdsl.solvers.group_path.search import search
+from spdsl.solvers.group_path.search import RoundsSpentError, search
 from spdsl.solvers.group_path.state import Spot, State, gaps_of, hessian, newton, settled_flip
 from spdsl.solvers.path_following.hermite import earliest_crossing
 
@@ -220,7 +220,10 @@ class GroupTracker:
         for beyond, leave, most in _DESCENTS:
             start = left.state.x + left.motion.x * (leave / reach if reach > 0.0 else 0.0)
             later = age * (1.0 + beyond)
-            found = search(self.model, later, start, None, most)
+            try:
+                found = search(self.model, later, start, None, most)
+            except RoundsSpentError:
+                found = None
             if found is None:
                 continue
             spot, rounds = found

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
 import spdsl
 from spdsl.diagnostics import SolverError
+from spdsl.solvers.group_path import backend
+from spdsl.solvers.group_path.search import search
 
 MODEL = """
 data
@@ -143,3 +146,9 @@ def test_a_saved_path_is_as_exact_after_loading(tmp_path):
 def test_what_it_does_not_take_it_says(change, why):
     with pytest.raises(SolverError, match=why):
         solved(sample(0, labels=True), backend="group_path", **change)
+
+
+def test_a_start_that_does_not_settle_says_how_far_it_was(monkeypatch):
+    monkeypatch.setattr(backend, "search", partial(search, most=1))
+    with pytest.raises(SolverError, match=r"to start from: 1 rounds don't settle, predictions still move by \d"):
+        solved(sample(0), backend="group_path")

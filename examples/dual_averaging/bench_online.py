@@ -294,7 +294,7 @@ def main() -> None:
         with_vw = True
     except ImportError:
         with_vw = False
-        print("Vowpal Wabbit is left out: pip install vowpalwabbit")
+        print("Vowpal Wabbit is left out: pip install 'spdsl[peers]'")
     results: dict[str, Any] = {name: bench_set(name, given.passes, given.repeats, with_vw) for name in given.sets}
     if not given.no_width:  # in a process of its own, as its peak memory is measured
         sys.stdout.flush()

@@ -15,6 +15,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ def main() -> int:
     parser.add_argument("--only", choices=tuple(LINES), help="one graph only")
     parser.add_argument("--trials", type=int, default=5, help="GraphStoIHT trials")
     options = parser.parse_args()
+    if find_spec("pcst_fast") is None:
+        raise SystemExit("the peer is not installed: pip install 'spdsl[peers]' (`make bench-graph` does)")
     with threadpool_limits(1):
         compile_all()
         wrong = projections(

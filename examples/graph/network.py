@@ -229,7 +229,7 @@ def main() -> None:
         f"{graph.p} genes, {len(graph.edges)} edges, {len(supports)} pathways with a connected piece of 15 to 40 genes"
     )
     if "abess" not in methods(graph):
-        print("abess is not installed (pip install abess): left out")
+        print("abess is not installed (pip install 'spdsl[peers]'): left out")
     results: dict[str, list[tuple[float, ...]]] = {}
     work = (delayed(repeated)(repeat, options.expression) for repeat in range(options.repeats))
     for repeat, lines in enumerate(Parallel(n_jobs=options.jobs, return_as="generator")(work)):

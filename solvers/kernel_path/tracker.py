@@ -40,7 +40,6 @@ class KernelTracker:
         self.state = state
         self.way: Direction | None = None
         self.anchor, self.tied = state.age, 0
-        self.flows = 0  # landings by the flow
         self.speed = (0.0, 0.0)  # the age of the last stride's start, and the largest speed of z there
 
     def advance(self, upper: float, stride: float) -> Event:
@@ -209,7 +208,6 @@ class KernelTracker:
         start = Fitted(state.mu, state.b, z, state.labels.copy())
         nudge = state.by_row(row, sign)
         if not (state.model.straight and self._relaxed(row, sign)):
-            self.flows += 1
             self._flow(start, nudge)
         change = float(np.abs(state.z - z).max())
         kind = "jump" if change > 1e-9 * state.block.scale else "turning"

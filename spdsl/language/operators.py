@@ -23,6 +23,7 @@ from spdsl.language.rules import (
     power_curvature,
     power_sign,
     scale,
+    sign_of_number,
 )
 from spdsl.language.signatures import Monotone
 from spdsl.language.tree import Chain, Expression, Piecewise, Power
@@ -142,6 +143,8 @@ def sum_type(elaborator: Elaborator, made: Chain, written: Chain, types: Sequenc
     if curvature is Curvature.UNKNOWN and Curvature.UNKNOWN not in curvatures:
         reason = "a convex and a concave part are added"
     total = join(types, kind_of(types, shape), shape, curvature, sign)
+    if sign is Sign.UNKNOWN and (number := constant_value(made)) is not None:
+        return total.replace(sign=sign_of_number(number)), reason  # `-1 - 2 + 1` has no sign by the rules, but a value
     if (
         sign is Sign.UNKNOWN
         and total.kind is Kind.SCALAR

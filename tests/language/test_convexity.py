@@ -87,10 +87,19 @@ def test_curvature_and_sign_are_at_least_as_sharp_as_cvxpys_and_never_contradict
     theirs = _curvature(expression)
     if expression.variables() and theirs is not Curvature.CONSTANT:
         assert type_.curvature in (theirs, *_SHARPER.get(theirs, ()))
+    unknown = () if expression.variables() else (Sign.UNKNOWN,)  # cvxpy evaluates constants; we do with literals alone
     if expression.is_nonneg() and not expression.is_nonpos():
-        assert type_.sign in (Sign.NONNEGATIVE, Sign.ZERO)
+        assert type_.sign in (Sign.NONNEGATIVE, Sign.ZERO, *unknown)
     if expression.is_nonpos() and not expression.is_nonneg():
-        assert type_.sign in (Sign.NONPOSITIVE, Sign.ZERO)
+        assert type_.sign in (Sign.NONPOSITIVE, Sign.ZERO, *unknown)
+
+
+@pytest.mark.parametrize(
+    ("text", "sign"),
+    [("(-1) - 2 + 1", Sign.NONPOSITIVE), ("1 - 2 + 3", Sign.NONNEGATIVE), ("2 - 3 + 1", Sign.ZERO)],
+)
+def test_literals_have_the_sign_of_their_value(text, sign):
+    assert BENCH.type_of(text).sign is sign
 
 
 # Where cvxpy knows less than we may: never the other way round.

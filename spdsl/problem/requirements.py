@@ -92,9 +92,11 @@ def _broken_groups(bound: BoundProblem) -> list[str]:
     found = []
     for item in bound.problem.regularizers:
         if isinstance(item, GroupNorm):
-            numbers = np.asarray(evaluate(item.groups, bound.values), float).ravel()
-            length = float(numbers[0]) if numbers.size == 1 else 1.0
-            if not (length >= 1.0 and length == np.floor(length)):
+            groups = np.asarray(evaluate(item.groups, bound.values), float)
+            if groups.ndim:  # a label for each coefficient: any number is one
+                continue
+            length = float(groups)
+            if not (np.isfinite(length) and length >= 1.0 and length == np.floor(length)):
                 found.append(
                     f"`{text(item.groups)}`, the length of the groups, is a whole number from 1 on, not {length:.6g}"
                 )

@@ -67,3 +67,12 @@ def test_a_length_that_makes_no_groups_is_refused(size):
     X = np.random.default_rng(0).normal(size=(12, 4))
     with pytest.raises(spdsl.diagnostics.DataError, match=f"`size`, the length of the groups.*not {size}"):
         model.solve(X=X, y=X[:, 0], parameters={"size": size})
+
+
+@pytest.mark.parametrize("label", [0.0, -3.0, 2.5])
+def test_the_label_of_a_single_coefficient_is_no_length(label):
+    model = spdsl.parse(MODEL.format(groups="  g : vector(d)\n", argument="g"))
+    X = np.random.default_rng(0).normal(size=(20, 1))
+    found = model.solve(X=X, y=X[:, 0], g=np.array([label]))
+    size = float(X[:, 0] @ X[:, 0]) / 20  # the lasso of one coefficient, in closed form
+    assert found["w"][0] == pytest.approx(1.0 - 0.2 / size, abs=1e-6)
